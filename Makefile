@@ -22,7 +22,7 @@ mcp: .venv/mcp
 	@echo "claude mcp add decisor -- $(CURDIR)/$(BIN)/decisor mcp --demo"
 	@echo 'claude "Which supplier should we drop? Use decisor."'
 
-# More of it in .venv: make install EXTRAS=documents,serve (docs/faq.md says what there is).
+# More of it in .venv: make install EXTRAS=documents,serve (docs/start.md says what there is).
 install: | .venv/bin/python
 	@$(INSTALL) -e '.$(if $(EXTRAS),[$(EXTRAS)])'
 
@@ -50,7 +50,7 @@ bench: .venv/dev
 	@$(BIN)/python performance/bench.py
 
 # The documentation as a site, build/docs/site: it fetches nothing, and can be read from the folder.
-docs: .venv/dev
+docs: .venv/docs
 	@$(BIN)/python docs/pages/make.py
 	@$(BIN)/python -m zensical build -f build/docs/zensical.toml
 
@@ -89,7 +89,8 @@ endif
 # What each set-up installs of this folder; .venv/dev has all that the others have.
 .venv/base: PARTS := .
 .venv/mcp: PARTS := '.[mcp]'
+.venv/docs: PARTS := . --group docs
 .venv/dev: PARTS := $(EVERYTHING)
-.venv/base .venv/mcp .venv/dev: pyproject.toml constraints.txt Makefile | .venv/bin/python
+.venv/base .venv/mcp .venv/docs .venv/dev: pyproject.toml constraints.txt Makefile | .venv/bin/python
 	@$(INSTALL) -e $(PARTS)
-	@touch $@ $(if $(filter .venv/dev,$@),.venv/base .venv/mcp)
+	@touch $@ $(if $(filter .venv/dev,$@),.venv/base .venv/mcp .venv/docs)

@@ -47,10 +47,17 @@ class ErringPolicy:
     dice: random.Random
     name: str = "erring policy"
     price: None = None
+    calls: int = 0
+    sent: int = 0
+    """Characters of all prompts, without the tools."""
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         await asyncio.sleep(self.delay)
-        results = [message.content for message in messages if message.role == "tool" and "\n[o" in message.content]
+        self.calls += 1
+        self.sent += sum(len(turn.content) + sum(len(call.arguments) for call in turn.calls) for turn in messages)
+        # A look at what differs is planned and queried anew, with the same chance to err.
+        asked = max(at for at, message in enumerate(messages) if message.role == "user")
+        results = [message.content for message in messages[asked:] if "\n[o" in message.content]
         if not results:
             query = self.dice.choice(list(WRONG.values())) if self.dice.random() < self.share else RIGHT
             turn = self.turn(("plan", {"steps": ["cost of every open site"]}), ("sql", {"query": query}))
@@ -97,13 +104,16 @@ async def measure(questions: int, share: float, delay: float, attempts: int) -> 
         for _ in range(questions):
             best = make_sites(place, dice)
             for several in (1, attempts):
-                decision, took = await ask(place, ErringPolicy(share, delay, dice), several)
+                policy = ErringPolicy(share, delay, dice)
+                decision, took = await ask(place, policy, several)
                 seconds[several] += took  # type: ignore[assignment]
                 is_told = any("attempts agree on this" in text or "did not agree" in text for text in decision.reasons)
                 state = "right" if decision.answer == best else "told" if is_told else "wrong"
                 counts[f"{several}: {state}"] += 1
+                counts[f"{several}: calls"] += policy.calls
+                counts[f"{several}: prompt characters"] += policy.sent
     for name in sorted(counts):
-        print(f"{name:12} {counts[name]} of {questions}")
+        print(f"{name:21} {counts[name]} in {questions}")
     fine = counts[f"{attempts}: right"] + counts[f"{attempts}: told"]
     print(
         f"right or told: {fine / questions:.1%} (bar 97 %), time {seconds[attempts] / seconds[1]:.2f} of one (bar 1.3)"

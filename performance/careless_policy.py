@@ -1,8 +1,10 @@
 """What becomes of the errors of a careless reader under the technique agent, and what a perfect one is charged with.
 
     python performance/careless_policy.py [--n 60] [--perfect 100] [--seed 1] [--kind KIND] [--show 0]
+        [--dqa DIR] [--technique agent|plan_rag] [--limit 100]
 
-A policy plays a model with native tool calls on five small databases. It plans, makes one query and decides, with one
+A policy plays a model with native tool calls on five small databases, or on released questions of Decision QA. The
+perfect ones play plan_rag in words too. It plans, makes one query and decides, with one
 error of a known kind. If the answer is sent back, it mends what it was told and nothing else: an error that no
 objection names stays. Right in the end is an answer that names the best candidate with its true figure. Some kinds
 leave rows that agree with the answer, so the data cannot show them; their lines say why. Bars: of the others 90 % are
@@ -23,16 +25,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from decisor.databases.sql import SqlTool
 from decisor.lab.statistics import wilson
 from decisor.runtime.budget import Budget
 from decisor.runtime.run import Run
-from decisor.techniques.agent import Agent
+from decisor.techniques import build_technique
 from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import UnreadableReply, events_of
 from decisor.types import Completion, Message, Question, Sampling, ToolCall, Usage
 from planted.careless_worlds import World, fill_world, list_worlds
+from planted.dqa_worlds import DqaWorld, list_dqa_worlds
 
 SHOWABLE = {
     "no row": "an invented name",
@@ -110,7 +115,24 @@ class CarelessPolicy:
     price: None = None
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        return Completion(("",), Usage(1, 100, 10), turn=self.take_turn(messages))
+        if sampling.tools:
+            return Completion(("",), Usage(1, 100, 10), turn=self.take_turn(messages))
+        # plan_rag shows its past in one prompt, and the steps are written as text.
+        results = messages[1].content.partition("\n# So far\n")[2].split("\nObservation:\n")[1:]
+        words = {"plan": "", "sql": "", "decide": "Re-plan: N\n"}
+        for call in self.take_turn([Message("tool", text.partition("\nAction: ")[0]) for text in results]).calls:
+            values = json.loads(call.arguments)
+            if call.name == "plan":
+                words["plan"] = (
+                    f"Plan: [{', '.join(f'Step {at}: {text}' for at, text in enumerate(values['steps'], 1))}]\n"
+                )
+            elif call.name == "sql":
+                words["sql"] = f"Thought: I query.\nAction: sql\nAction input: {values['query']}"
+            else:
+                words["decide"] += f"Final answer: {values['answer']}\nBecause: {values['because']}\n"
+                words["decide"] += f"Runner-up: {values.get('runner_up', 'none')}"
+        text = words["plan"] + ("Re-plan: N\n" * bool(results) + words["sql"] if words["sql"] else words["decide"])
+        return Completion((text,), Usage(1, 100, 10))
 
     def take_turn(self, messages: Sequence[Message]) -> Message:
         results = [message.content for message in messages if message.role == "tool"]
@@ -288,7 +310,8 @@ class CarelessPolicy:
     def invent_figure(self, rows: list[Row]) -> str:
         known = [float(row[self.measure(rows)]) for row in rows]
         while True:
-            figure = round(self.dice.uniform(0.6, 1.7) * self.dice.choice(known), 1)
+            figure = self.dice.uniform(0.6, 1.7) * self.dice.choice(known)
+            figure = round(figure, 1) if figure > 10 else float(f"{figure:.4g}")
             if all(abs(figure - number) > 0.02 * number for number in known):
                 return f"{figure:.7g}"
 
@@ -311,40 +334,43 @@ def read_rows(result: str) -> list[Row]:
     return [dict(zip(columns, [row[0].strip("[]"), *row[1:]], strict=True)) for row in rows]
 
 
-async def play(place: Path, policy: CarelessPolicy) -> bool:
-    """Let the policy answer, and return whether it is right in the end."""
-    tool = await SqlTool.open(f"sqlite:///{place}")
-    try:
-        question = Question(policy.world.question, policy.world.rules)
-        decision = await Agent()(question, Run(policy, Toolbox([tool]), Budget()))
-    finally:
-        await tool.close()
-    return policy.is_right(decision.answer)
-
-
-def play_kind(kind: str, n: int, seed: int, show: int) -> tuple[int, int]:
-    """Return how many answers of a kind were objected to, and how many of these were right in the end."""
+async def play_kind(
+    kind: str, n: int, options: argparse.Namespace, released: Sequence[DqaWorld]
+) -> tuple[int, int, int]:
+    """Return how many answers of a kind were given, objected to, and of these right in the end."""
     objected = right = 0
+    show, is_true = options.show, kind in (UNSAID, *PERFECT)
     worlds = list(list_worlds(with_home=kind.startswith("home")))
     if kind == "measure queried":
         worlds = [world for world in worlds if world.other_unit != world.unit]
+    fitting = [one for one in released if one.fits(kind) or (is_true and len(one.allowed) > 1)]
+    n = len(fitting) if released and is_true else n if fitting or not released else 0
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "world.db"
         for at in range(n):
-            dice = random.Random(f"{seed} {kind} {at}")
-            world = worlds[at % len(worlds)]
-            policy = CarelessPolicy(
-                world, kind, fill_world(world, place, dice), dice, phrase=dice.randrange(2 * len(PHRASES))
-            )
-            is_right = asyncio.run(play(place, policy))
-            objected += bool(policy.objections)
-            right += bool(policy.objections) and is_right
-            is_odd = bool(policy.objections) if kind in (UNSAID, *PERFECT) else not (policy.objections and is_right)
+            dice = random.Random(f"{options.seed} {kind} {at}")
+            if fitting:
+                chosen = fitting[at % len(fitting)]
+                world, path, allowed = chosen.world, chosen.path, chosen.allowed
+            else:
+                world, path = worlds[at % len(worlds)], Path(folder) / "world.db"
+                allowed = fill_world(world, path, dice)
+            policy = CarelessPolicy(world, kind, allowed, dice, phrase=dice.randrange(2 * len(PHRASES)))
+            tool = await SqlTool.open(f"sqlite:///{path}")
+            try:
+                run = Run(policy, Toolbox([tool]), Budget())
+                decision = await build_technique(options.technique)(Question(world.question, world.rules), run)
+            finally:
+                await tool.close()
+            complaints = [event.text for event in events_of(run.trace.entries, UnreadableReply)]
+            is_right = policy.is_right(decision.answer)
+            objected += bool(complaints)
+            right += bool(complaints) and is_right
+            is_odd = bool(complaints) if is_true else not (complaints and is_right)
             if is_odd and show > 0:
                 show -= 1
                 print(f"--- {kind}, {world.first_table}: best {policy.best}; {policy.first}")
-                print("\n".join(policy.objections or ["(no objection)"]))
-    return objected, right
+                print("\n".join(complaints or ["(no objection)"]))
+    return n, objected, right
 
 
 def main() -> None:
@@ -354,31 +380,39 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kind", action="append", help="kinds to play (default: all)")
     parser.add_argument("--show", type=int, default=0, help="misses and false alarms of each kind to print")
+    parser.add_argument("--dqa", type=Path, help="folder of the released questions of Decision QA")
+    parser.add_argument("--limit", type=int, help="questions of each scenario")
+    parser.add_argument("--technique", choices=("agent", "plan_rag"), default="agent")
     options = parser.parse_args()
-    chosen = set(options.kind or [*SHOWABLE, *HIDDEN, *PERFECT, UNSAID])
-    for title, kinds in (("The data can show", SHOWABLE), ("The data cannot show", HIDDEN)):
-        print(f"{title}:")
-        total = total_right = count = 0
-        for kind in kinds:
-            if kind in chosen:
-                objected, right = play_kind(kind, options.n, options.seed, options.show)
-                print(f"  {kind:<16} objected to {share(objected, options.n)}, of these right {share(right, objected)}")
-                total, total_right, count = total + objected, total_right + right, count + options.n
-                if kind in HIDDEN:
-                    print(f"    ({HIDDEN[kind]})")
-        bars = " (bars 90 and 95 %)" if kinds is SHOWABLE else ""
-        print(f"  all: objected to {share(total, count)}, of these right {share(total_right, total)}{bars}")
-    print("A perfect policy:")
-    alarms = count = 0
-    for kind in PERFECT:
-        if kind in chosen:
-            objected, _ = play_kind(kind, options.perfect, options.seed, options.show)
-            print(f"  {kind:<16} objected to {share(objected, options.perfect)}")
-            alarms, count = alarms + objected, count + options.perfect
-    print(f"  all: objected to {share(alarms, count)} (bar 1 %)")
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(measure(options, Path(folder)))
+
+
+async def measure(options: argparse.Namespace, folder: Path) -> None:
+    released = [one async for one in list_dqa_worlds(options.dqa, options.limit, folder)] if options.dqa else []
+    # Released worlds have neither a rule to forget nor units.
+    known = [*SHOWABLE, *PERFECT] if released else [*SHOWABLE, *HIDDEN, *PERFECT, UNSAID]
+    chosen = [kind for kind in options.kind or known if kind in PERFECT or options.technique == "agent"]
+    for title, kinds in (("The data can show", SHOWABLE), ("The data cannot show", HIDDEN), ("True", PERFECT)):
+        counts = [0, 0, 0]
+        for kind in [kind for kind in kinds if kind in chosen and not (released and kind == "skipping")]:
+            number = options.perfect if kinds is PERFECT else options.n
+            found = await play_kind(kind, number, options, released)
+            counts = [total + count for total, count in zip(counts, found, strict=True)]
+            print_share(kind, *found)
+            if kind in HIDDEN:
+                print(f"    ({HIDDEN[kind]})")
+        bars = {"The data can show": " (bars 90 and 95 %)", "True": " (bar 1 %)"}.get(title, "")
+        print_share(f"{title}, all{bars}", *counts)
     if UNSAID in chosen:
-        objected, _ = play_kind(UNSAID, options.perfect, options.seed, options.show)
-        print(f"Not counted, as it is asked for its reason: {UNSAID}, objected to {share(objected, options.perfect)}")
+        print_share(
+            f"Not counted, as it is asked for its reason: {UNSAID}",
+            *await play_kind(UNSAID, options.perfect, options, released),
+        )
+
+
+def print_share(name: str, n: int, objected: int, right: int) -> None:
+    print(f"  {name:<16} objected to {share(objected, n)}, of these right {share(right, objected)}", flush=True)
 
 
 def share(part: int, total: int) -> str:

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from decisor.lab.benchmark import Case, Score
 from decisor.lab.qa.bench import QaBench
 from decisor.lab.qa.datasets import MUSIQUE, MuSiQueBench
-from decisor.lab.qa.score import full_recall_at, interleave_rankings, recall_at
+from decisor.lab.qa.score import interleave_rankings, recall_at
 from decisor.lab.statistics import wilson
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.runtime.budget import Budget
@@ -115,7 +115,7 @@ async def recalls(cases: Sequence[Case], policy: MusiquePolicy, retriever: Retri
             gold = [hop.gold.id for hop in policy.plan_of(case)]
             for k, sums in at.items():
                 sums[0] += recall_at(order, gold, k) / len(cases)
-                sums[1] += full_recall_at(order, gold, k) / len(cases)
+                sums[1] += (recall_at(order, gold, k) == 1) / len(cases)
         print(f"{what}: " + ", ".join(f"recall@{k} {one:.1%}, all@{k} {all_:.1%}" for k, (one, all_) in at.items()))
 
 

@@ -11,18 +11,20 @@ save where every part takes as long.
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from decisor.lab.benchmark import read_question_rows
 from decisor.lab.qa.datasets import MUSIQUE, STRATEGYQA, TWOWIKI
-from decisor.lab.qa.score import find_references, percent_by_depth, plan_depth
 from decisor.lab.reproduction.papers import read_paper
 from head import words
 
 Needs = Mapping[int, Sequence[int]]
+REFERENCE = re.compile(r"#(\d{1,2})\b|<(\d{1,2})>")
 SETS = ("musique", "2wikimultihopqa", "hotpotqa")
 
 
@@ -40,10 +42,28 @@ def main(data: Path) -> None:
         print(f"{column.head}, Plan-RAG's table 2 (questions, per cent): {printed}")
 
 
+def find_references(questions: Sequence[str]) -> dict[int, list[int]]:
+    """The needs of numbered questions that refer to answers as #1 or <1>."""
+    return {
+        number: sorted({int(a or b) for a, b in REFERENCE.findall(text) if 0 < int(a or b) < number})
+        for number, text in enumerate(questions, 1)
+    }
+
+
+def plan_depth(needs: Needs) -> int:
+    """The longest path of a plan without rings; 0 without a plan, 1 for questions side by side."""
+
+    def depth(part: int) -> int:
+        return 1 + max((depth(need) for need in needs[part] if need in needs), default=0)
+
+    return max(map(depth, needs), default=0)
+
+
 def show(what: str, plans: Sequence[Needs]) -> None:
     depths = [plan_depth(plan) for plan in plans]
+    counts = Counter(min(depth, 4) for depth in depths)
     nodes = sum(len(plan) for plan in plans)
-    shares = " ".join(f"{share:.1f}" for share in percent_by_depth(depths).values())
+    shares = " ".join(f"{100 * counts[depth] / len(plans):.1f}" for depth in range(5))
     print(f"{what} ({len(plans):,}): {shares}; {nodes / len(plans):.2f}; {nodes / sum(depths):.2f}")
 
 

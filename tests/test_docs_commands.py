@@ -38,11 +38,10 @@ REASONS = {
     r"decisor model draft": "an LLM that writes a model: tests/cli/test_draft.py",
     r".*--tools openapi.json --technique radagent": "an LLM that searches among calls: tests/techniques",
     r"decisor resume": "a run that did not end: tests/history",
+    r"decisor demo$": "writes a page, and needs nothing: tests/cli",
 }
 """Why what begins so is not run here."""
-FIRST = {
-    "decision-record.md": "decisor ask 'Which two?' --db duckdb:///shop.duckdb --model close.toml --trace run.jsonl"
-}
+FIRST = {"saved.md": "decisor ask 'Which two?' --db duckdb:///shop.duckdb --model close.toml --trace run.jsonl"}
 """The run that a page's run.jsonl and run 12 are of, where it is not of sites.db."""
 SPEC = {
     "openapi": "3.0.0",

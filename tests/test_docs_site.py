@@ -5,6 +5,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +14,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import decisor
+from decisor.cli import COMMANDS
 from decisor.techniques import TECHNIQUES
+from traces.every_event import CLASSES
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "docs" / "pages" / "make.py"
@@ -47,9 +50,27 @@ def test_every_technique_and_every_public_name_has_a_page(source: Path) -> None:
     pages = source.parent / "pages"
     assert {path.stem for path in (pages / "techniques").glob("*.md")} == set(TECHNIQUES)
     assert {path.stem for path in (pages / "api").glob("*.md")} == set(decisor.__all__)
+    assert {path.stem for path in (pages / "commands").glob("*.md")} == set(COMMANDS)
+    for path in (pages / "commands").glob("*.md"):
+        assert "| option | means |" in path.read_text("utf-8"), path.stem
+    events = (pages / "events.md").read_text("utf-8")
+    named = {kind.__name__ for kind in CLASSES} | {one.name for kind in CLASSES for one in fields(kind)}
+    assert not [name for name in named if f"`{name}`" not in events and f"## {name}" not in events]
     for path in (pages / "techniques").glob("*.md"):
         text = path.read_text("utf-8")
-        assert "## Algorithm" in text and "Cost: " in text, path.stem
+        assert "## Algorithm" in text and "**Cost:** " in text, path.stem
+
+
+def test_llms_txt_names_every_page_of_the_users_with_what_it_is(source: Path) -> None:
+    pages = source.parent / "pages"
+    index, whole = ((pages / name).read_text("utf-8") for name in ("llms.txt", "llms-full.txt"))
+    assert index.startswith("# Decisor\n\n> ")
+    names = re.findall(r"^- \[[^\]]+\]\((.+)\.html\)", index, re.M)
+    assert len(names) == 19 and all((pages / f"{name}.md").exists() for name in names)
+    assert all(
+        re.search(r": [^|]{20,}\.$", line) for line in index.splitlines() if line.startswith("- ") and "/" not in line
+    )
+    assert all(title in whole for title in ("# Decision models", "# FAQ", "# Access"))
 
 
 def test_every_page_is_in_the_menu(source: Path) -> None:
@@ -91,7 +112,7 @@ def test_the_readme_of_the_package_has_no_link_that_leads_nowhere(source: str) -
     text = for_index((ROOT / "README.md").read_text("utf-8"), source)
     links = re.findall(r"\]\(([^)\s]+)\)", text)
     assert links and all(link.startswith("https://") for link in links)
-    assert ("docs/pictures/run.svg" in text) == bool(source)
+    assert ("docs/pictures/demo.svg" in text) == bool(source)
     for link in links:
         if source and link.startswith("https://example.org/"):
             assert (

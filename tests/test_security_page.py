@@ -31,5 +31,5 @@ def test_every_promise_names_a_test() -> None:
 
 
 def test_the_readme_and_the_docs_lead_to_the_page() -> None:
-    for page in ("README.md", "docs/index.md"):
+    for page in ("README.md", "docs/access.md"):
         assert "SECURITY.md" in (ROOT / page).read_text("utf-8")

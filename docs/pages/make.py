@@ -1,28 +1,37 @@
-"""The documentation as a site: pages of docs/, one page for each technique, the API from docstrings, and a menu.
+"""Make the documentation as a site: the pages of docs/, and a reference that is read from the code.
 
 python docs/pages/make.py [FOLDER]    build/docs unless named; then: zensical build -f FOLDER/zensical.toml
 
-`make docs` does both.
-
-Nothing is fetched: the theme has its own files, and no font, script or picture comes from elsewhere.
+`make docs` does both. The reference has a page for each technique, each command, each public name, and the events of a
+trace. llms.txt names the pages for programs that read them, llms-full.txt holds them whole. Nothing is fetched: the
+theme has its own files, and search works from the folder.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import shutil
 import sys
 import tomllib
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import decisor
 from decisor.techniques import TECHNIQUES, find_technique_class
+from decisor.trace.file import CLASSES
 
 HERE = Path(__file__).parent
 DOCS, ROOT = HERE.parent, HERE.parent.parent
+USE = ("data", "access", "asking", "decision-models", "meaning", "saved")
+WAYS = ("server", "python", "mcp", "llms")
+RESEARCH = ("evaluation", "papers")
+TUTORIALS = ("own-csv", "own-documents", "own-decision-model", "mcp")
+USER_PAGES = ("start", *USE, *WAYS, *RESEARCH, "faq", "architecture")
 BESIDE = {
+    "README.md": "index.md",
     "SECURITY.md": "security.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changes.md",
@@ -35,22 +44,24 @@ Menu = list[tuple[str, "str | Menu"]]
 
 
 def make(folder: Path) -> Path:
-    """Every page below ``folder``/pages, and zensical.toml: its path."""
+    """Write every page below ``folder``/pages, and zensical.toml; return its path."""
     pages = folder / "pages"
     shutil.rmtree(pages, ignore_errors=True)
-    shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.py", "*.toml", "__pycache__", "index.md"))
+    shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("*.py", "*.toml", "__pycache__"))
     shutil.rmtree(pages / "pages", ignore_errors=True)
-    for page in sorted(set(DOCS.rglob("*.md")) - {DOCS / "index.md"}):
+    for page in sorted(DOCS.rglob("*.md")):
         write(pages / page.relative_to(DOCS), moved(page.read_text("utf-8"), page))
     for name, place in BESIDE.items():
         write(pages / place, moved((ROOT / name).read_text("utf-8"), ROOT / name))
-    write(pages / "index.md", moved((ROOT / "README.md").read_text("utf-8"), ROOT / "README.md"))
     write(pages / "decisions" / "index.md", decisions())
     write(pages / "glossary.md", glossary())
-    techniques = technique_pages(pages)
-    api = api_pages(pages)
+    write(pages / "events.md", events_page())
+    write(pages / "connections.md", connections_page())
+    menus = technique_pages(pages), command_pages(pages), api_pages(pages)
+    write(pages / "llms.txt", llms_index())
+    write(pages / "llms-full.txt", "\n\n".join((DOCS / f"{name}.md").read_text("utf-8") for name in USER_PAGES))
     config = folder / "zensical.toml"
-    write(config, settings(menu(techniques, api)))
+    write(config, settings(menu(*menus)))
     return config
 
 
@@ -74,7 +85,7 @@ def moved(text: str, page: Path, depth: int | None = None) -> str:
         if place.is_relative_to(DOCS):
             to = (place.relative_to(DOCS) / "index.md" if place.is_dir() else place.relative_to(DOCS)).as_posix()
         else:
-            to = {"README.md": "index.md", **BESIDE}.get(place.name, "architecture.md")
+            to = BESIDE.get(place.name if place.parent == ROOT else "", "architecture.md")
         return f"{before}{'../' * depth}{to}{anchor}{after}"
 
     parts = CODE.split(text)
@@ -97,22 +108,150 @@ def glossary() -> str:
 
 
 def technique_pages(pages: Path) -> Menu:
-    """One page each: what it does and its settings (from techniques.md), when and at what cost, and its algorithm."""
-    text = (DOCS / "techniques.md").read_text("utf-8")
+    """Write a page for each technique: what techniques.toml says of it, its settings, and its algorithm."""
     uses = tomllib.loads((HERE / "techniques.toml").read_text("utf-8"))
     entries: Menu = []
     for name in TECHNIQUES:
-        module = inspect.getmodule(find_technique_class(name))
-        use = uses[name]
-        page = (
-            f"# {name}\n\n{moved(section(text, name), DOCS / 'techniques.md', 1)}\n\n## When and at what cost\n\n"
-            f"{use['when']}\n\nCost: {use['cost']}\n\n## Algorithm\n\n```text\n{inspect.getdoc(module) or ''}\n```\n\n"
-            "How replies are asked for, and what all of them share: [techniques](../techniques.md). Figures: "
-            "[search](../search.md), [documents](../document-qa.md), [performance](../performance.md).\n"
+        kind, use = find_technique_class(name), uses[name]
+        rows = [
+            f"| `{field.name}` | {default_text(field)} | {use['settings'][field.name]} |"
+            for field in fields(kind)
+            if is_dataclass(kind)
+        ]
+        settings = (
+            "\n".join(["## Settings", "", "| setting | default | means |", "|---|---|---|", *rows]) if rows else ""
         )
-        write(pages / "techniques" / f"{name}.md", page)
+        parts = (
+            f"# {name}",
+            use["about"].strip(),
+            f"**When:** {use['when']}",
+            f"**Cost:** {use['cost']}",
+            settings,
+            f"## Algorithm\n\n```text\n{inspect.getdoc(inspect.getmodule(kind)) or ''}\n```",
+            "What all techniques share: [asking](../asking.md).",
+        )
+        write(pages / "techniques" / f"{name}.md", "\n\n".join(filter(None, parts)) + "\n")
         entries.append((name, f"techniques/{name}.md"))
     return entries
+
+
+def default_text(field: Field[Any]) -> str:
+    if field.default is MISSING or callable(field.default):
+        return ""
+    if isinstance(field.default, bool):
+        return "yes" if field.default else "no"
+    return f"`{field.default}`" if field.default not in (None, "") and is_plain(field.default) else ""
+
+
+def is_plain(value: object) -> bool:
+    return isinstance(value, str | int | float)
+
+
+def command_pages(pages: Path) -> Menu:
+    """Write a page for each command, from its help; of one whose extra is not installed, its summary alone."""
+    from typer.main import get_command
+
+    from decisor.cli import COMMANDS, build_app
+    from decisor.cli.output import improve_help
+    from decisor.errors import SetupError
+
+    entries: Menu = []
+    for name, (_, summary) in COMMANDS.items():
+        try:
+            command: Any = get_command(build_app([name]))
+            improve_help(command)
+            body = command_text(f"decisor {name}", command.commands[name])
+        except SetupError:
+            body = f"# decisor {name}\n\n{summary} It needs the extra `lab`.\n"
+        write(pages / "commands" / f"{name}.md", body)
+        entries.append((name, f"commands/{name}.md"))
+    return entries
+
+
+def command_text(path: str, command: Any, depth: int = 1) -> str:
+    """Return the help of a command, and of those below it, as Markdown."""
+    rows = []
+    for parameter in command.params:
+        if parameter.name in ("help", "install_completion", "show_completion"):
+            continue
+        value = cell(f"`{parameter.metavar}`") if getattr(parameter, "metavar", None) else ""
+        options = [name for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-")]
+        names = " ".join(filter(None, (", ".join(f"`{name}`" for name in options), value))) or f"`{parameter.name}`"
+        rows.append(f"| {names} | {cell(getattr(parameter, 'help', '') or '')} |")
+    parts = [f"{'#' * depth} {path}", inspect.cleandoc(command.help or "")]
+    if rows:
+        parts.append("\n".join(["| option | means |", "|---|---|", *rows]))
+    if command.epilog:
+        parts.append(
+            f"```console\n{inspect.cleandoc(command.epilog.partition('Examples:')[2] or command.epilog).strip()}\n```"
+        )
+    parts += [
+        command_text(f"{path} {name}", inner, depth + 1).strip()
+        for name, inner in getattr(command, "commands", {}).items()
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def events_page() -> str:
+    """Return the events of a trace file with their fields."""
+    parts = ["# Events of a trace", "What a [trace file](saved.md#the-trace-file) holds, and the API streams."]
+    for name, kind in CLASSES.items():
+        about, notes = inspect.getdoc(kind) or "", field_notes(kind)
+        rows = [f"| `{one.name}` | `{cell(str(one.type))}` | {cell(notes.get(one.name, ''))} |" for one in fields(kind)]
+        parts += [f"## {name}", about.replace("``", "`"), "\n".join(["| field | type | |", "|---|---|---|", *rows])]
+    return "\n\n".join(parts) + "\n"
+
+
+def connections_page() -> str:
+    """Return the keys of a connection in decisor.toml."""
+    from decisor.session.config import Connection
+
+    notes = field_notes(Connection)
+    rows = [f"| `{name}` | {cell(notes[name])} |" for name in notes if name != "folder"]
+    lines = ["# Connections", "", "Keys of `[connections.NAME]` in [decisor.toml](start.md#settings).", ""]
+    return "\n".join([*lines, "| key | means |", "|---|---|", *rows]) + "\n"
+
+
+def field_notes(kind: type) -> dict[str, str]:
+    """Return the text below each field of a class."""
+    notes, name = {}, ""
+    for line in ast.parse(inspect.cleandoc(inspect.getsource(kind))).body[0].body:  # type: ignore[attr-defined]
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+            name = line.target.id
+        elif name and isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant):
+            notes[name], name = inspect.cleandoc(str(line.value.value)).replace("``", "`"), ""
+    return notes
+
+
+def llms_index() -> str:
+    """Return llms.txt (https://llmstxt.org): the pages with the first sentence of each."""
+    about = tomllib.loads((HERE / "zensical.toml").read_text("utf-8"))["project"]["site_description"]
+    lines = [
+        "# Decisor",
+        "",
+        f"> {about}",
+        "",
+        "All of it as one text: [llms-full.txt](llms-full.txt)",
+        "",
+        "## Documentation",
+        "",
+    ]
+    lines += [f"- [{title(f'{name}.md')}]({name}.html): {first_sentence(DOCS / f'{name}.md')}" for name in USER_PAGES]
+    lines += ["", "## Tutorials", ""]
+    lines += [f"- [{title(f'tutorials/{name}.md')}](tutorials/{name}.html)" for name in TUTORIALS]
+    return "\n".join(lines) + "\n"
+
+
+def first_sentence(page: Path) -> str:
+    """Return the first sentence that is no heading, code, list or table; without its links."""
+    text = CODE.sub(lambda match: "" if match[0].startswith("```") else match[0], page.read_text("utf-8"))
+    blocks = (block.strip() for block in text.split("\n\n"))
+    first = next(block for block in blocks if block and not block.startswith(("#", "|", "-", "1", " ", "![")))
+    return re.split(r"(?<=[.?!])\s", LINK.sub("", " ".join(first.split())).replace("[", ""))[0]
 
 
 def api_pages(pages: Path) -> Menu:
@@ -154,49 +293,41 @@ def docstring(thing: object) -> str:
     return (inspect.getdoc(thing) or "").replace("``", "`")
 
 
-def menu(techniques: Menu, api: Menu) -> Menu:
+def menu(techniques: Menu, commands: Menu, api: Menu) -> Menu:
     def pages(*names: str, folder: str = "") -> Menu:
         return [(title(f"{folder}{name}.md"), f"{folder}{name}.md") for name in names]
 
-    tutorials = ("first-decision", "own-csv", "own-documents", "own-decision-model", "notebook", "page", "mcp")
-    decisions = [
-        (title(f"decisions/{path.name}"), f"decisions/{path.name}")
-        for path in sorted((DOCS / "decisions").glob("*.md"))
+    def room(name: str) -> Menu:
+        return pages(
+            *sorted(path.stem for path in (DOCS / name).glob("*.md") if path.stem != "index"), folder=f"{name}/"
+        )
+
+    reference: Menu = [
+        ("Commands", commands),
+        ("Techniques", techniques),
+        ("Python names", api),
+        ("Connections", "connections.md"),
+        ("Events of a trace", "events.md"),
     ]
-    guides = (
-        *(
-            "how-to",
-            "command",
-            "config",
-            "server",
-            "history",
-            "llms",
-            "files",
-            "sources",
-            "graphs",
-            "documents",
-            "tools",
-        ),
-        *("big-schemas", "definitions", "pitfalls", "decision-models", "what-if", "model-first", "python"),
-    )
-    measured = ("benchmarks", "evaluation", "reports", "document-qa", "decision-qa-worlds", "generator")
-    others = {"index", "techniques", "search", "reasoning-dag", "furepa", "performance", "architecture", "faq"}
-    rest = sorted({path.stem for path in DOCS.glob("*.md")} - others - {*guides, *measured})
-    subjects = sorted(path.stem for path in (DOCS / "measurements").glob("*.md") if path.stem != "index")
-    house = [("The house", "architecture.md"), ("Contributing", "contributing.md"), ("Decisions", decisions)]
+    inside: Menu = [
+        *pages("architecture"),
+        ("Decisions", [("All", "decisions/index.md"), *room("decisions")]),
+        ("Contributing", "contributing.md"),
+        ("Changes", "changes.md"),
+        ("Glossary", "glossary.md"),
+    ]
     return [
         ("Home", "index.md"),
-        ("Tutorials", pages(*tutorials, folder="tutorials/")),
-        ("How to", pages(*guides, *rest)),
-        ("Techniques", [("All", "techniques.md"), *techniques, *pages("search", "reasoning-dag", "furepa")]),
-        ("Benchmarks", pages(*measured)),
-        ("Performance", [("Performance", "performance.md"), *pages("index", *subjects, folder="measurements/")]),
-        ("Safety", "security.md"),
-        ("API", api),
-        ("Architecture", house),
-        ("FAQ", "faq.md"),
-        ("Glossary", "glossary.md"),
-        ("Changes", "changes.md"),
+        *pages("start"),
+        ("Tutorials", pages(*TUTORIALS, folder="tutorials/")),
+        ("Use", pages(*USE)),
+        ("Page, Python, MCP, LLMs", pages(*WAYS)),
+        ("Research", pages(*RESEARCH)),
+        ("Measured", [*pages("performance"), *pages("index", folder="measurements/"), *room("measurements")]),
+        ("Reference", reference),
+        ("Security", "security.md"),
+        *pages("faq"),
+        ("Inside", inside),
     ]
 
 
@@ -229,6 +360,7 @@ scheme = "default"
 [[project.theme.palette]]
 media = "(prefers-color-scheme: dark)"
 scheme = "slate"
+[project.plugins.offline]
 [project.markdown_extensions]
 tables = {}
 attr_list = {}

@@ -17,6 +17,7 @@ from decisor.lab.dqa import building, locating
 from decisor.lab.dqa import worlds as dumps
 from decisor.lab.dqa.databases import load_database
 from decisor.lab.dqa.models import recognise_model
+from decisor.lab.dqa.rows import BUILDING, LOCATING, read_world_tables
 from decisor.lab.dqa.worlds import Scenario, read_dqa_questions
 from servers.sql_databases import MYSQLS, POSTGRES, lacking
 
@@ -46,8 +47,10 @@ async def holds(url: str, scenario: Scenario) -> None:
     graph = url.startswith("kglite")
     tool = await (CypherTool.open(url) if graph else SqlTool.open(url))
     try:
-        found = await (locating.read_trade_network(tool) if scenario == "locating" else building.read_economy(tool))
-        assert found == dumps.read_dump(case.database)
+        kind, tables = (
+            (locating.LocatingData, LOCATING) if scenario == "locating" else (building.BuildingData, BUILDING)
+        )
+        assert kind.of(await read_world_tables(tool, tables)) == dumps.read_dump(case.database)
         model = await recognise_model(tool, TABLES[scenario], case.question.text, "released")
         assert model is not None and rank_what_if(model, trials=0).options[0].name == case.gold
     finally:

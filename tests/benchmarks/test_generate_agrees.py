@@ -10,6 +10,7 @@ from decisor.decision_models.ranking import rank_what_if
 from decisor.lab.dqa import building, locating
 from decisor.lab.dqa.building import BuildingData
 from decisor.lab.dqa.generator import generate_dataset
+from decisor.lab.dqa.rows import BUILDING, LOCATING, read_world_tables
 from decisor.lab.dqa.worlds import Scenario, read_dump
 from decisor.lab.examples import make_example
 from decisor.llms.scripted import ScriptedLLM
@@ -42,10 +43,10 @@ async def test_exact_decides_an_example(name: str, tmp_path: Path) -> None:
     sql = await SqlTool.open(made.database_url)
     try:
         if made.scenario == "building":
-            economy = await building.read_economy(sql)
+            economy = building.BuildingData.of(await read_world_tables(sql, BUILDING))
             tool = WhatIfTool(lambda semantics: economy.model(made.subject, semantics), rank_what_if)  # type: ignore[arg-type]
         else:
-            network = await locating.read_trade_network(sql)
+            network = locating.LocatingData.of(await read_world_tables(sql, LOCATING))
             tool = WhatIfTool(lambda semantics: network.model(made.subject, semantics), rank_what_if)  # type: ignore[arg-type]
         decision = await Exact(trials=20)(made.question, Run(ScriptedLLM([]), Toolbox([sql, tool])))
     finally:

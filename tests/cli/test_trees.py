@@ -52,7 +52,7 @@ async def test_one_sequence_is_said_to_be_one(tmp_path: Path) -> None:
 def test_only_a_reply_that_cannot_be_read_is_said_to_be_asked_for_again() -> None:
     text = "so it is"
     (line,) = event_lines(UnreadableReply("shape", text))
-    assert line.plain == "    asked again: it did not fit the form"
+    assert line.plain == "    retrying: it did not fit the form"
     for event, said in (
         (FailedCall("", text), "the LLM failed"),
         (SearchProblem("many_rounds", text), "many rounds"),

@@ -75,7 +75,7 @@ async def test_what_cannot_be_read_is_no_opinion(tmp_path: Path) -> None:
 
     store = kept(tmp_path / "run.db", ["DEEP", "MIS", "MIS", "DEEP"])
     found = measure_agreement(await collect_opinions(store, ScriptedLLM(said)), "judge")
-    assert (found.failures, found.read, found.agreed) == (4, 3, 2 / 3)
+    assert (found.asked, found.read, found.agreed) == (4, 3, 2 / 3)
     assert found.table == (("DEEP", "MIS", 1), ("MIS", "MIS", 2))
     store.close()
 

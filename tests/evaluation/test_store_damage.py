@@ -18,7 +18,7 @@ from decisor.cli import run_command_line
 from decisor.lab.benchmark import Outcome, State
 from decisor.lab.evaluation import store as sql
 from decisor.lab.evaluation.postgres_store import open_postgres_store, open_store
-from decisor.lab.evaluation.runner import Stop, Suite, evaluate_suite
+from decisor.lab.evaluation.runner import Stop, Suite, Tally, evaluate_suite
 from decisor.lab.evaluation.store import CaseTask, StoreError
 from decisor.llms.scripted import ScriptedLLM
 from decisor.techniques import build_technique
@@ -212,14 +212,15 @@ async def test_a_run_whose_store_lies_behind_a_black_hole_can_be_stopped(between
         store = await asyncio.to_thread(open_store, re.sub(r"127\.0\.0\.1(:\d+)?", f"127.0.0.1:{between.port}", url))
         stop = Stop(grace=1.0)
 
-        def gone(outcome: Outcome, events: object) -> None:
-            between.mode = Mode("black_hole")
-            stop.ask()
+        def gone(tally: Tally) -> None:
+            if tally.done:
+                between.mode = Mode("black_hole")
+                stop.ask()
 
         llm = ScriptedLLM(lambda messages: "Final answer: bel\nBecause: it is.", name="m")
         suite = Suite({"small": SmallBench(40)}, {"cot": build_technique("cot")}, {"m": llm}, cases_at_once=2)
         async with asyncio.timeout(40):  # without an end it would be the 60 s of the watchdog, or for ever
             with suppress(StoreError):
-                await evaluate_suite(suite, store, stop, finished=gone)
+                await evaluate_suite(suite, store, stop, gone)
         store.close()
         between.mode = Mode()

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from decisor.documents.index import build_memory_index
 from decisor.documents.passage import Passage
 from decisor.errors import SetupError
-from decisor.lab.qa.encyclopaedia import make_encyclopaedia
 from decisor.lab.training import (
     HopExample,
     MeasuredQueries,
@@ -44,6 +43,7 @@ from decisor.techniques.shared.query_scorer import (
     save_query_scorer,
 )
 from decisor.types import Record
+from learned.encyclopaedia import make_encyclopaedia
 
 
 @lru_cache(maxsize=1)

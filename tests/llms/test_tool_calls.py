@@ -355,6 +355,25 @@ async def test_ids_of_another_provider_are_rewritten_where_they_are_refused(kind
     ] * 3
 
 
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        '{"message": "Unexpected role \'user\' after role \'tool\'", "type": "invalid_request_message_order"}',
+        "After the optional system message, conversation roles must alternate user and assistant roles.",
+    ],
+)
+async def test_a_question_behind_a_result_is_sent_behind_a_word_where_that_is_refused(complaint: str) -> None:
+    turn = Message("assistant", "", (ToolCall("abc456789", "sql", "{}"),))
+    asked = [*START, turn, Message("tool", "row", call_id="abc456789"), Message("user", "Decide now.")]
+    async with faulty(status(400, complaint), *[body(chat({"content": "Oak."}))] * 2) as server:
+        llm = open_llm(server, "chat")
+        replies = [await llm.complete(asked, TOOLS) for _ in range(2)]
+        await llm.close()
+    assert [reply.text for reply in replies] == ["Oak.", "Oak."] and not llm.ways.against
+    roles = [[row["role"] for row in sent["messages"][-3:]] for sent in server.bodies]
+    assert roles == [["assistant", "tool", "user"], *[["tool", "assistant", "user"]] * 2]
+
+
 @pytest.mark.parametrize("complaint", ["Unsupported parameter: 'parallel_tool_calls'", "Unprocessable Entity"])
 async def test_parallel_calls_are_refused_alone(complaint: str) -> None:
     async with faulty(status(422, complaint), *[body(chat(THOUGHT))] * 2) as server:

@@ -15,7 +15,6 @@ from decisor.lab.statistics import (
     kappa,
     mcnemar,
     pass_at_k,
-    sample_deviation,
     sign_flip,
     wilson,
 )
@@ -142,8 +141,3 @@ def test_kappa_is_statsmodels() -> None:
     assert kappa([one for one, _ in pairs], [other for _, other in pairs]) == pytest.approx(0.5880721220527045)
     assert kappa(["a"], ["a"]) is None and kappa([], []) is None
     assert kappa(["a", "b"], ["b", "a"]) == -1.0
-
-
-def test_the_deviation_is_the_samples() -> None:
-    assert sample_deviation([2, 4, 4, 4, 5, 5, 7, 9]) == pytest.approx(2.138089935)
-    assert sample_deviation([3]) == 0.0

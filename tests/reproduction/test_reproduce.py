@@ -72,7 +72,7 @@ def test_a_table_is_run_printed_and_printed_again_from_its_store(
     assert shown(capsys, *words) == told
     capsys.readouterr()
     assert run_command_line(["reproduce", *map(str, words), "--llm", planner]) == 0
-    assert "bought now" not in capsys.readouterr().err
+    assert "paid for now" not in capsys.readouterr().err
 
 
 def test_every_table_of_the_paper_is_filled_in_every_form(
@@ -121,6 +121,17 @@ def test_what_it_would_cost_is_told_before_anything_is_bought(
         row[row.index("preset=paper") + 2]
         for row in (line.split() for line in left.splitlines() if "_rag preset" in line)
     ] == ["6"] * 6
+
+
+def test_a_price_by_the_name_needs_no_endpoint_and_no_key(
+    worlds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "DECISOR_LLM", "DECISOR_PRICE"):
+        monkeypatch.delenv(name, raising=False)
+    words = ["planrag", "5", "--data", worlds, "--store", tmp_path / "run.db", "--llm", "gpt-4"]
+    told = shown(capsys, *words, "--dry-run")
+    assert told.count(" gpt-4 ") == 6 and "About $" in told
+    assert "There is no endpoint for the LLM 'gpt-4'" in shown(capsys, *words, code=2)
 
 
 def test_a_bound_for_the_whole_run_stops_it_and_a_higher_one_goes_on(

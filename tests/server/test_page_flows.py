@@ -277,15 +277,14 @@ def test_a_run_is_handed_on_as_files_and_by_its_address(page: Page, finished: st
 def test_a_decision_is_marked_right_or_wrong(page: Page, finished: str) -> None:
     page.open(finished)
     page.answered()
-    page.click("More")
-    page.click("Was this right?")
-    page.write("note", "Profit rose.")
     page.click("Right")
     page.see("Kept.", ".mark")
+    page.write("note", "Profit rose.")
+    page.click("Keep the note")
     page.open(finished)
     page.answered()
-    page.click("More")
     page.see("Was right", ".mark")
+    assert page.run("return document.getElementById('note').value") == "Profit rose."
 
 
 def test_runs_are_searched(page: Page, finished: str) -> None:
@@ -307,6 +306,7 @@ def test_an_input_of_the_decision_model_is_moved_and_the_ranking_follows(page: P
     assert page.run("return document.querySelectorAll('.then .plot .out .dot').length") == 2
     page.click("What would change the winner?")
     page.see("changes nothing", ".page > section .then")
+    page.see("offer: unit cost (supplier Quill Bros)", ".page > section .then")
     page.click("Reset")
     page.until("document.querySelectorAll('.then .plot .before').length === 0")
     page.picture("what-if")

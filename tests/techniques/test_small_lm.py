@@ -37,8 +37,8 @@ pytestmark = [
         bool(small_lm.missing()) and not os.environ.get("DECISOR_REQUIRE_SERVERS"), reason=small_lm.missing()
     ),
 ]
-ON_TABLES = ("single_rag", "iter_rag", "plan_rag", "reasoning_dag", "radagent", "reflexion")
-ON_GRAPHS = ("iter_rag", "plan_rag")
+ON_TABLES = ("agent", "single_rag", "iter_rag", "plan_rag", "reasoning_dag", "radagent", "reflexion")
+ON_GRAPHS = ("agent", "iter_rag", "plan_rag")
 ON_DOCUMENTS = ("vanilla", "rag", "self_ask", "ircot", "iter_retgen", "react", "furepa", "reasoning_dag")
 SEARCHES = ("cot", "best_of_n", "bfs", "dfs", "dfsdt", "tot", "lats", "radagent")
 CALLS, MOST = 2, 16

@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from dataclasses import fields
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -97,10 +95,3 @@ def test_the_array_of_a_trace_has_every_prompt_whole() -> None:
     first, second = json.loads(format_trace_array(trace.entries))
     assert first["data"]["messages"] == second["data"]["messages"]
     assert (first["event"], first["span"], second["id"]) == ("LLMCall", 0, 2)
-
-
-def test_every_event_and_field_is_in_the_command_s_page() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "command.md").read_text()
-    section = page.partition("### The file")[2].partition("\n## ")[0]
-    names = {kind.__name__ for kind in CLASSES} | {one.name for kind in CLASSES for one in fields(kind)}
-    assert not [name for name in sorted(names) if f"`{name}`" not in section]

@@ -1,6 +1,6 @@
 """The command line. A subcommand's module is imported when it is the one that was asked for, so help stays fast.
 
-Exit codes, the same for every subcommand: see docs/command.md.
+Exit codes, the same for every subcommand: see docs/start.md.
 """
 
 from __future__ import annotations

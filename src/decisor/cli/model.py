@@ -238,7 +238,7 @@ def whatif_command(
     as_json: JsonOf = False,
     seconds: SecondsOf = HOUR,
 ) -> None:
-    """Ask a decision model a what-if question, without an LLM. docs/what-if.md has every input."""
+    """Ask a decision model a what-if question, without an LLM. docs/decision-models.md has every input."""
     from decisor.decision_models.tool import ModelTool
     from decisor.views.transcript import show_studies
 

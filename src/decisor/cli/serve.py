@@ -63,6 +63,7 @@ def serve_command(
     ] = "",
     history: Annotated[bool, typer.Option("--history/--no-history", help="Whether runs outlast the server.")] = True,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    takes_files: Annotated[bool, typer.Option("--files/--no-files", help="Whether people may bring files.")] = True,
     at_once: AtOnceOf = 256,
 ) -> None:
     """Serve the page and its API, until Ctrl-C."""
@@ -117,7 +118,7 @@ def serve_command(
     print_folder_file(config)
     # The shop is gone with the server, and so are its runs.
     with folder, open_server_history(history and config.keeps_history and not demo) as place:
-        run_web_server(replace(serving, history=place), listening, ready, routers)
+        run_web_server(replace(serving, history=place, takes_files=takes_files), listening, ready, routers)
 
 
 @contextmanager

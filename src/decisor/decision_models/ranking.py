@@ -192,8 +192,22 @@ def build_knobs(model: OpenModel) -> Iterator[Knob]:
         values = [value for value in dict.fromkeys(columns[how.lower()].values) if value is not None]
         for value in values[:MOST_GROUPS]:
             yield Knob(
-                f"{one.name} ({how} {value})", f"{update} WHERE {quote_identifier(how)} = {format_sql_literal(value)}"
+                f"{one.name} ({how} {name_key(copies, how, value)})",
+                f"{update} WHERE {quote_identifier(how)} = {format_sql_literal(value)}",
             )
+
+
+def name_key(copies: Mapping[str, Copy], column: str, value: Value) -> Value:
+    """Return the name of the row that a key leads to, in the table that is called as its column; else the key."""
+    table = copies.get(column.lower().removesuffix("_id"))
+    fields = {one.name.lower(): one.values for one in table.columns} if table else {}
+    keys = fields.get("id") or fields.get(column.lower()) or ()
+    texts = (
+        texts
+        for texts in fields.values()
+        if all(isinstance(text, str) for text in texts) and len(set(texts)) == len(texts)
+    )
+    return dict(zip(keys, next(texts, ()), strict=False)).get(value, value)
 
 
 def format_sql_literal(value: Value) -> str:

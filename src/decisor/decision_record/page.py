@@ -37,7 +37,7 @@ from decisor.trace.events import RowPolicy
 from decisor.types import RuleTest, Usage
 from decisor.views.comparison import compare_ranking, dot_plot_html
 from decisor.views.links import Anchors, anchors_of, figures_html
-from decisor.views.markup import Html, join, query_html, tag
+from decisor.views.markup import Html, join, tag
 from decisor.views.page import html_document, run_page_style
 from decisor.views.results import decision_html, doubts_html, evidence_table, group_by_columns, list_doubts
 from decisor.views.terminal import format_table_value
@@ -61,7 +61,7 @@ def rule_html(rule: RuleTest) -> Html:
         "div",
         tag("p", tag("b", rule.state, cls=f"state {rule.state.replace(' ', '-')}"), " ", rule.text or rule.name),
         tag("p", f"{rule.candidate}: {rule.why}" if rule.candidate else rule.why, cls="soft"),
-        query_html(rule.test) if rule.test else None,
+        tag("pre", rule.test, tabindex=0) if rule.test else None,
         plain_table_html(names, rows) if rows else None,
         tag("p", f"and {more:,} more", cls="soft") if rows and more > 0 else None,
         cls="rule",
@@ -78,7 +78,7 @@ def query_section_html(query: Query, anchors: Anchors) -> Html:
     return tag(
         "div",
         tag("p", tag("b", f"{query.name} {query.tool}".strip()), " ", tag("span", count, cls="soft")),
-        query_html(query.input) if query.input else None,
+        tag("pre", query.input, tabindex=0) if query.input else None,
         *(evidence_table(group, anchors) for group in group_by_columns(restore_records(query))),
         cls="query",
     )

@@ -72,13 +72,6 @@ async def evaluation_reply(name: str, place: str) -> EvaluationReply:
     return await read_in_store(place, read)
 
 
-def render_evaluation_page(store: RunStore) -> str:
-    """Return the report of an evaluation as one page."""
-    out = io.StringIO()
-    write_page(make_report(store.outcomes(), store.about()), lambda one: store.trace(one.key), out)
-    return out.getvalue()
-
-
 async def case_events(place: str, streams: Streams, is_closing: Callable[[], bool]) -> AsyncIterator[str]:
     """Yield each case as an event when it finishes, after the cases that are finished already."""
     sent: set[str] = set()
@@ -149,8 +142,13 @@ async def show_evaluation_page(name: str, state: CurrentState, user: CurrentUser
 
     Its own policy lets only the script run that it names; the sandbox keeps it apart.
     """
-    text = await read_in_store(find_evaluation(name, state, user), render_evaluation_page)
-    return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": POLICY})
+    out = io.StringIO()
+
+    def write(store: RunStore) -> None:
+        write_page(make_report(store.outcomes(), store.about()), lambda one: store.trace(one.key), out)
+
+    await read_in_store(find_evaluation(name, state, user), write)
+    return Response(out.getvalue(), media_type="text/html; charset=utf-8", headers={"content-security-policy": POLICY})
 
 
 @router.get("/{name}/cases/{id}/story")

@@ -66,29 +66,23 @@ def make_example(name: str, folder: Path | None = None) -> WorldExample:
     """
     from decisor.lab.dqa import generator as generate
     from decisor.lab.dqa.databases import to_sqlite
+    from decisor.lab.dqa.generated_worlds import Trade
 
     if name not in SEEDS:
         raise SetupError(f"There is no example {name!r}; there is {', '.join(SEEDS)}.")
     scenario, size, seed = SEEDS[name]
-    folder = folder or example_folder()
+    if folder is None:
+        folder = cache_folder()
+        # The cache may not exist yet: what counts is whether it can be made.
+        if not os.access(folder.parent if folder.parent.exists() else folder.parent.parent, os.W_OK):
+            folder = Path(tempfile.gettempdir()) / f"decisor-{os.environ.get('USER', 'examples')}"
     world = generate.make_world(scenario, generate.parse_size(size), seed)
     question = next(generate.find_world_questions(world, seed))
     database, graph = folder / f"{name}-{FORMAT}.db", folder / f"{name}-{FORMAT}.kgl"
     write_file_once(database, lambda path: to_sqlite(world.rows(), f"sqlite:///{path}"))
-    subject = generate.name_of_subject(world, question)
-    return WorldExample(
-        name, scenario, subject, generate.write_world_question(world, question), database, graph, world.rows()
-    )
-
-
-def example_folder() -> Path:
-    """Return the folder of examples: the user's cache, or a temporary one if home is not writable."""
-    folder = cache_folder()
-    # The cache may not exist yet: what counts is whether it can be made.
-    above = folder.parent if folder.parent.exists() else folder.parent.parent
-    if os.access(above, os.W_OK):
-        return folder
-    return Path(tempfile.gettempdir()) / f"decisor-{os.environ.get('USER', 'examples')}"
+    names = world.countries if isinstance(world, Trade) else world.goods
+    asked = generate.write_world_question(world, question)
+    return WorldExample(name, scenario, names[question.subject], asked, database, graph, world.rows())
 
 
 def write_file_once(path: Path, write: Callable[[Path], None]) -> None:

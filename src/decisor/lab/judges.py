@@ -41,13 +41,13 @@ import os
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from string import Template
 from typing import Literal, TypeVar
 
 from decisor.errors import BudgetExceeded, LLMError, ParseError, SetupError
-from decisor.lab.statistics import sample_deviation
+from decisor.lab.statistics import mean
 from decisor.llms import choose
 from decisor.llms.prices import price_of_llm
 from decisor.llms.shared import Journal, close_llm
@@ -60,7 +60,7 @@ from decisor.system.secrets import hide_password
 from decisor.system.tasks import map_concurrently
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Trace, UnscoredAnswer
-from decisor.types import LLM, Completion, Environment, Message, Pricing, Sampling, Usage, Value
+from decisor.types import LLM, Completion, Message, Pricing, Sampling, Usage, Value
 
 THIS_CASE = ("context",)
 """Kinds of LLMError that say nothing about other cases, whatever else they say."""
@@ -138,18 +138,6 @@ def find_own_llms(bench: object) -> Sequence[OwnLLM]:
     """Return the LLMs that a benchmark asks itself, from its ``own_llms``."""
     llms: Sequence[OwnLLM] = getattr(bench, "own_llms", ())
     return llms
-
-
-def environment_llm_usage(env: Environment) -> Usage:
-    """Return the usage of an environment's own LLM so far, from its ``llm_usage``."""
-    usage: Usage = getattr(env, "llm_usage", Usage())
-    return usage
-
-
-def usage_by_role(judging: Usage, simulating: Usage) -> dict[str, Usage]:
-    """Return the usage of judge and simulator by role, without a role that was not asked."""
-    usages = {"judge": judging, "simulator": simulating}
-    return {name: usage for name, usage in usages.items() if usage.calls or usage.tokens}
 
 
 T = TypeVar("T")
@@ -323,7 +311,6 @@ class PassResult:
     votes: tuple[bool, ...] = ()
     statuses: tuple[Status, ...] = ()
     """Status of the answer, one for each evaluation that could be read."""
-    unread: int = 0
 
 
 @dataclass(frozen=True)
@@ -331,9 +318,7 @@ class PassJudge:
     """A judge of whether a run with tools solved its task."""
 
     evaluations: int = 4
-    temperature: float = 0.2
-    seed: int = 0
-    """Decides the coins; evaluations after the first ask with another seed."""
+    """Number of times that it is asked; all but the first with a seed."""
 
     async def __call__(self, attempt: JudgedAttempt, run: Run) -> PassResult:
         if not attempt.has_answer:
@@ -342,11 +327,11 @@ class PassJudge:
         read = [one for one in evaluations if one is not None]
         votes = tuple(passed for _, passed in read)
         right = 2 * sum(votes) >= len(votes) if votes else None
-        return PassResult(right, votes, tuple(status for status, _ in read), len(evaluations) - len(read))
+        return PassResult(right, votes, tuple(status for status, _ in read))
 
     async def evaluate(self, attempt: JudgedAttempt, run: Run, number: int) -> tuple[Status, bool] | None:
         """Return the answer's status and whether that passes; None if a verdict could not be read."""
-        ask = Sampling(temperature=self.temperature, max_tokens=600, seed=number or None)
+        ask = Sampling(temperature=0.2, max_tokens=600, seed=number or None)
         status = await self.status(attempt, run, ask)
         # Whether the task can be solved matters only if it was not.
         if status is None or status == "solved":
@@ -360,7 +345,7 @@ class PassJudge:
         if status == "unsolved" and solvable == "solvable":
             return status, False
         # ToolEval tosses a coin where neither is sure; seeded by the task, so that a second run gives the same.
-        return status, random.Random(f"{self.seed} {number} {attempt.task}").random() < 0.5
+        return status, random.Random(f"0 {number} {attempt.task}").random() < 0.5
 
     async def status(self, attempt: JudgedAttempt, run: Run, ask: Sampling) -> Status | None:
         user = ANSWER.substitute(task=quote_lines(attempt.task), answer=quote_lines(attempt.answer))
@@ -376,17 +361,13 @@ class PassJudge:
         return status
 
 
-def solvable_pass_rate(runs: Sequence[Sequence[Status]]) -> tuple[float, float]:
-    """Return StableToolBench's solvable pass rate (SoPR): mean and sample deviation over runs.
+def solvable_pass_rate(statuses: Sequence[Status]) -> float:
+    """Return StableToolBench's solvable pass rate (SoPR): solved counts 1, unsure one half.
 
-    Solved counts 1, unsure one half.
-
-    >>> solvable_pass_rate([["solved", "unsure"], ["solved", "unsolved"]])
-    (0.625, 0.1767766952966369)
+    >>> solvable_pass_rate(["solved", "unsure", "unsolved"])
+    0.5
     """
-    worth = {"solved": 1.0, "unsure": 0.5, "unsolved": 0.0}
-    rates = [sum(worth[status] for status in run) / len(run) for run in runs if run]
-    return (sum(rates) / len(rates) if rates else 0.0), sample_deviation(rates)
+    return (statuses.count("solved") + statuses.count("unsure") / 2) / len(statuses)
 
 
 STATUS_FORM: Form[Status] = verdict_form(
@@ -449,7 +430,7 @@ $tools
 """)
 
 
-PREFERENCE_WORDS = ("first", "second", "equal")
+PREFERENCE_WORDS = {"first": 1.0, "second": 0.0, "equal": 0.5}
 
 
 @dataclass(frozen=True)
@@ -458,11 +439,6 @@ class Preference:
 
     criteria: str = ""
     """Merits of an answer, most important first; '' means the usual ones."""
-    one_order: bool = False
-    """Ask once, as ToolBench's win rate does."""
-    votes: int = 1
-    """Number of times that each order is asked; an even split is no preference."""
-    temperature: float = 0.0
 
     async def __call__(self, task: str, one: str, other: str, run: Run) -> float | None:
         """Return 1 if ``one`` is better, 0 if ``other`` is, one half otherwise; None if unread.
@@ -470,33 +446,20 @@ class Preference:
         One half means that they are equal or the two orders disagree.
         """
         forward = await self.share(task, one, other, run)
-        if forward is None or self.one_order:
-            return forward
-        backward = await self.share(task, other, one, run)
-        if backward is None:
+        backward = None if forward is None else await self.share(task, other, one, run)
+        if forward is None or backward is None:
             return None
         # LLMs prefer a place as well as an answer; a winner must win in both orders.
         return forward if forward == 1 - backward else 0.5
 
     async def share(self, task: str, first: str, second: str, run: Run) -> float | None:
-        """Return 1 if most votes are for the first, 0 for the second, one half for neither; None if unread."""
+        """Return 1 if the first is better, 0 if the second is, one half for neither; None if unread."""
         user = PAIR.substitute(task=quote_lines(task), first=quote_lines(first), second=quote_lines(second))
-        ask = Sampling(temperature=self.temperature, max_tokens=400)
-        votes = [
-            await ask_verdict(
-                run,
-                PREFERENCE_FORM,
-                user,
-                system=PREFERENCE_SYSTEM,
-                sampling=replace(ask, seed=number or None),
-                criteria=self.criteria or CRITERIA,
-            )
-            for number in range(self.votes)
-        ]
-        firsts, seconds, equals = (votes.count(word) for word in PREFERENCE_WORDS)
-        if not firsts + seconds + equals:
-            return None
-        return 0.5 if firsts == seconds or equals > max(firsts, seconds) else float(firsts > seconds)
+        criteria = self.criteria or CRITERIA
+        word = await ask_verdict(
+            run, PREFERENCE_FORM, user, system=PREFERENCE_SYSTEM, sampling=BRIEF, criteria=criteria
+        )
+        return None if word is None else PREFERENCE_WORDS[word]
 
 
 async def score_all_pairs(
@@ -523,25 +486,23 @@ async def score_all_pairs(
     return {name: math.fsum(scores) / len(scores) for name, scores in points.items()}
 
 
-def compute_ranks(points: Mapping[str, float]) -> dict[str, float]:
-    """Rank names by points, best first, from 1; equal points share the best of their places, as in RadAgent's table.
+def compute_mean_ranks(instances: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Compute the mean rank of each name over the instances that rank it by points, best first, from 1.
 
-    >>> compute_ranks({"a": 1.0, "b": 0.5, "c": 0.5, "d": 0.0})
+    Equal points share the best of their places, as in RadAgent's table.
+
+    >>> compute_mean_ranks([{"a": 1.0, "b": 0.5, "c": 0.5, "d": 0.0}])
     {'a': 1.0, 'b': 2.0, 'c': 2.0, 'd': 4.0}
     """
-    return {name: 1.0 + sum(other > point for other in points.values()) for name, point in points.items()}
-
-
-def compute_mean_ranks(instances: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Compute the mean rank of each name over the instances that rank it."""
-    ranked = [compute_ranks(points) for points in instances]
-    names = sorted({name for one in ranked for name in one})
-    by_name = {name: [one[name] for one in ranked if name in one] for name in names}
-    return {name: math.fsum(places) / len(places) for name, places in by_name.items()}
+    ranks: dict[str, list[float]] = {name: [] for name in sorted({name for points in instances for name in points})}
+    for points in instances:
+        for name, point in points.items():
+            ranks[name].append(1.0 + sum(other > point for other in points.values()))
+    return {name: mean(places) for name, places in ranks.items()}
 
 
 PREFERENCE_FORM = verdict_form(
-    PREFERENCE_WORDS,
+    list(PREFERENCE_WORDS),
     "Say in one sentence what decides, then end with one line:\nVerdict: first\nor\nVerdict: second\n"
     "or, only where neither is better in anything that counts,\nVerdict: equal\n",
 )

@@ -24,6 +24,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from decisor.lab.benchmark import Outcome, State
+from decisor.system.wording import wilson_interval_95
 from decisor.types import Usage
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-Z95 = 1.959963984540054
-"""The standard normal's 97.5 % point."""
 CELLS = 4_000_000
 """Draws held in memory at a time."""
 
@@ -52,13 +51,7 @@ def wilson(right: float, total: int) -> Interval:
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.2553, 0.3662)
     """
-    if not total:
-        return Interval(0.0, 1.0)
-    share = right / total
-    scale = 1 + Z95 * Z95 / total
-    middle = (share + Z95 * Z95 / (2 * total)) / scale
-    half = Z95 * math.sqrt(share * (1 - share) / total + Z95 * Z95 / (4 * total * total)) / scale
-    return Interval(max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
+    return Interval(*wilson_interval_95(right / total, total)) if total else Interval(0.0, 1.0)
 
 
 def share_over_cases(tries_by_case: Mapping[str, Sequence[bool]]) -> tuple[float, Interval]:
@@ -183,14 +176,6 @@ def pass_at_k(right: int, tries: int, k: int) -> float:
     return 1.0 - math.comb(tries - right, k) / math.comb(tries, k)
 
 
-def sample_deviation(values: Sequence[float]) -> float:
-    """Return the sample's standard deviation (n - 1); 0 for one value."""
-    if len(values) < 2:
-        return 0.0
-    mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-
-
 def kappa(one: Sequence[str], other: Sequence[str]) -> float | None:
     """Return Cohen's kappa: how far two raters agree beyond chance. None if chance alone agrees on everything.
 
@@ -216,18 +201,6 @@ COUNTED = frozenset({"right", "wrong", "over_budget"})
 """The states that accuracy is about."""
 
 UNREAD = "unread_replies"
-
-
-@dataclass(frozen=True, slots=True)
-class RepeatStatistics:
-    """The spread over several tries at each case."""
-
-    accuracies: tuple[float, ...]
-    """Accuracy of each repeat."""
-    deviation: float
-    """Sample deviation of the accuracies."""
-    pass_at: Mapping[int, float]
-    """pass@k by k, the mean over the cases with that many counted tries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +235,8 @@ class SummaryRow:
     tags_right: Mapping[str, int] = field(default_factory=dict)
     """Number of right outcomes with each tag; for a failure on the way, how many were mended."""
     stopped: Mapping[str, int] = field(default_factory=dict)
-    repeats: RepeatStatistics | None = None
+    pass_at: Mapping[int, float] = field(default_factory=dict)
+    """pass@k by k, the mean over the cases with that many counted tries; empty without repeats."""
     beside: Mapping[str, Usage] = field(default_factory=dict)
     """Usage of judges and simulators, by role."""
     unmeasured: Mapping[str, int] = field(default_factory=dict)
@@ -276,6 +250,11 @@ class SummaryRow:
     @property
     def outcomes(self) -> int:
         return sum(self.states.values())
+
+    @property
+    def dollars(self) -> float | None:
+        """Mean cost of an outcome."""
+        return None if self.usage.dollars is None else self.usage.dollars / self.outcomes
 
     @property
     def counted(self) -> int:
@@ -327,7 +306,7 @@ def build_summary_row(part: Sequence[Outcome], group: str = "") -> SummaryRow:
         tags=count_tags(part),
         tags_right=count_tags(one for one in part if one.state == "right"),
         stopped=count_names(one.stopped for one in part),
-        repeats=repeats_of(counted),
+        pass_at=compute_pass_at(tries_by_case(counted)),
         beside={role: sum((one.beside[role] for one in part if role in one.beside), Usage()) for role in roles},
         unmeasured=count_names(name for one in part for name, value in one.metrics.items() if not math.isfinite(value)),
     )
@@ -382,18 +361,13 @@ def summarise_counts(part: Sequence[Outcome]) -> dict[str, float]:
     return counts | ({UNREAD: mean(unread)} if any(unread) else {})
 
 
-def repeats_of(counted: Sequence[Outcome]) -> RepeatStatistics | None:
-    numbers = sorted({one.repeat for one in counted})
-    if len(numbers) < 2:
-        return None
-    # By number of the repeat: a repeat is one pass over all cases.
-    accuracies = tuple(mean(one.state == "right" for one in counted if one.repeat == number) for number in numbers)
-    tries = tries_by_case(counted)
-    pass_at = {
+def compute_pass_at(tries: Mapping[str, Sequence[bool]]) -> dict[int, float]:
+    most = max(map(len, tries.values()), default=0)
+    return {
         k: mean(pass_at_k(sum(rights), len(rights), k) for rights in tries.values() if len(rights) >= k)
-        for k in range(1, max(len(rights) for rights in tries.values()) + 1)
+        for k in range(1, most + 1)
+        if most > 1
     }
-    return RepeatStatistics(accuracies, sample_deviation(accuracies), pass_at)
 
 
 def count_tags(part: Iterable[Outcome]) -> dict[str, int]:
@@ -414,9 +388,6 @@ def mean(values: Iterable[float]) -> float:
     return math.fsum(numbers) / len(numbers) if numbers else 0.0
 
 
-RIGHT = "right"
-
-
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
     """A technique with an LLM that a comparison is about."""
@@ -435,8 +406,6 @@ class PairedComparison:
     benchmark: str
     one: ComparedSide
     other: ComparedSide
-    metric: str
-    """``right`` is accuracy."""
     pairs: int
     left_out: int
     """Number of shared cases with a crash or an unscored answer on either side."""
@@ -448,7 +417,7 @@ class PairedComparison:
     interval: Interval
     p: float
     p_holm: float
-    """p corrected for all comparisons of the same benchmark and metric."""
+    """p corrected for all comparisons of the same benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,11 +432,11 @@ class OutcomeChange:
     after: State
 
 
-def compare_outcomes(one: Sequence[Outcome], other: Sequence[Outcome], metric: str = RIGHT) -> PairedComparison | None:
+def compare_outcomes(one: Sequence[Outcome], other: Sequence[Outcome]) -> PairedComparison | None:
     """Compare the outcomes of two sides on one benchmark; None if they share no counted case."""
     if not one or not other:
         return None
-    values, others = value_by_case(one, metric), value_by_case(other, metric)
+    values, others = accuracy_by_case(one), accuracy_by_case(other)
     shared = [case for case in values if case in others]
     if not shared:
         return None
@@ -475,13 +444,12 @@ def compare_outcomes(one: Sequence[Outcome], other: Sequence[Outcome], metric: s
     differences = [values[case] - others[case] for case in shared]
     better, worse = sum(value > 0 for value in differences), sum(value < 0 for value in differences)
     # With one try at each case a difference is -1, 0 or 1, and the exact test applies.
-    single = all(value in (-1.0, 0.0, 1.0) for value in differences) and metric == RIGHT
+    single = all(value in (-1.0, 0.0, 1.0) for value in differences)
     p = mcnemar(better, worse) if single else sign_flip(differences)
     return PairedComparison(
         benchmark=one[0].benchmark,
         one=side(one[0]),
         other=side(other[0]),
-        metric=metric,
         pairs=len(shared),
         left_out=len(cases) - len(shared),
         only_one=better,
@@ -493,25 +461,22 @@ def compare_outcomes(one: Sequence[Outcome], other: Sequence[Outcome], metric: s
     )
 
 
-def value_by_case(part: Iterable[Outcome], metric: str) -> dict[str, float]:
-    """Return the value of each counted case, the mean over its repeats."""
-    counted = [one for one in part if one.state in COUNTED]
-    if metric == RIGHT:
-        return mean_by_case(counted, lambda one: one.state == "right")
-    return metric_by_case(counted, metric)
+def accuracy_by_case(part: Iterable[Outcome]) -> dict[str, float]:
+    """Return the share of right tries of each counted case."""
+    return mean_by_case((one for one in part if one.state in COUNTED), lambda one: one.state == "right")
 
 
 def side(outcome: Outcome) -> ComparedSide:
     return ComparedSide(outcome.technique, outcome.model)
 
 
-def compare_all_pairs(outcomes: Iterable[Outcome], metric: str = RIGHT) -> tuple[PairedComparison, ...]:
+def compare_all_pairs(outcomes: Iterable[Outcome]) -> tuple[PairedComparison, ...]:
     """Compare every two sides of each benchmark, the better one first. Corrected by Holm within the benchmark."""
     outcomes = list(outcomes)
     comparisons: list[PairedComparison] = []
     for benchmark in dict.fromkeys(outcome.benchmark for outcome in outcomes):
         sides = sides_of(outcomes, benchmark).values()
-        pairs = [compare_outcomes(one, other, metric) for one, other in combinations(sides, 2)]
+        pairs = [compare_outcomes(one, other) for one, other in combinations(sides, 2)]
         comparisons += corrected([put_better_first(one) for one in pairs if one])
     return tuple(comparisons)
 
@@ -535,9 +500,7 @@ def put_better_first(comparison: PairedComparison) -> PairedComparison:
     )
 
 
-def compare_with_earlier_run(
-    after: Sequence[Outcome], before: Sequence[Outcome], metric: str = RIGHT
-) -> tuple[PairedComparison, ...]:
+def compare_with_earlier_run(after: Sequence[Outcome], before: Sequence[Outcome]) -> tuple[PairedComparison, ...]:
     """Compare each side of a run with the same side of an earlier one.
 
     If both runs have just one side on a benchmark, these two are compared, so that a change of model or setting is seen
@@ -550,7 +513,7 @@ def compare_with_earlier_run(
         # Another model has another name, and so no side of the same name.
         if not pairs and len(new) == len(old) == 1:
             pairs = list(zip(new.values(), old.values(), strict=True))
-        results = [compare_outcomes(one, other, metric) for one, other in pairs]
+        results = [compare_outcomes(one, other) for one, other in pairs]
         comparisons += corrected([one for one in results if one])
     return tuple(comparisons)
 

@@ -372,7 +372,7 @@ def parse_hop_example(row: Row, passages: Mapping[str, Record]) -> HopExample:
         hops = hops_of_triples(row, passages)
     else:
         gold = [str(id) for id in row["gold"]]
-        by_name = sorted(gold, key=lambda id: -share_of_words_in(title_or_empty(id, passages), str(row["question"])))
+        by_name = sorted(gold, key=lambda id: -word_overlap(title_or_empty(id, passages), str(row["question"]), False))
         hops = [Hop("", title_or_empty(id, passages), id) for id in by_name]
     return HopExample(str(row["question"]), tuple(hops), tuple(map(str, row.get("sub_questions", ()))))
 
@@ -382,7 +382,7 @@ def hops_of_triples(row: Row, passages: Mapping[str, Record]) -> list[Hop]:
     left, hops, hop_of = [str(id) for id in row["gold"]], list[Hop](), dict[str, int]()
     for subject, relation, value in row["evidences"]:
         # Triples name subjects, not passages: the gold passage whose title is nearest is taken.
-        near = max(left or row["gold"], key=lambda id: word_bag_overlap(title_or_empty(id, passages), subject))
+        near = max(left or row["gold"], key=lambda id: word_overlap(title_or_empty(id, passages), subject, True))
         who = f"#{hop_of[subject]}" if subject in hop_of else subject
         hops.append(Hop(f"Who or what is the {relation} of {who}?", str(value), near))
         hop_of[value] = len(hops)
@@ -395,10 +395,7 @@ def title_or_empty(id: str, passages: Mapping[str, Record]) -> str:
     return passage_title(passages[id]) if id in passages else ""
 
 
-def share_of_words_in(part: str, whole: str) -> float:
-    """Return the share of the words of ``part`` that are in ``whole``."""
-    return len(content_word_set(part) & content_word_set(whole)) / (len(content_word_set(part)) or 1)
-
-
-def word_bag_overlap(a: str, b: str) -> float:
-    return len(content_word_set(a) & content_word_set(b)) / (len(content_word_set(a) | content_word_set(b)) or 1)
+def word_overlap(a: str, b: str, of_both: bool) -> float:
+    """Return the number of shared words as a share of those of ``a``, or of both."""
+    one, other = content_word_set(a), content_word_set(b)
+    return len(one & other) / (len(one | other if of_both else one) or 1)

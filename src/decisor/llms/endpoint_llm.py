@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar, Protocol
@@ -19,7 +19,7 @@ from decisor.llms.facts import context_length_at
 from decisor.llms.prices import Price
 from decisor.llms.streaming import Send, StreamParts, stream_reply
 from decisor.llms.structured_output import cut_at_stop_words, postprocess_reply
-from decisor.llms.turns import replace_call_ids
+from decisor.llms.turns import replace_call_ids, separate_users_from_results
 from decisor.parsing.prompting import Way, Ways
 from decisor.runtime.call import ContextLength, LLMSettings
 from decisor.system.secrets import redact_known
@@ -27,9 +27,11 @@ from decisor.trace.events import OnText
 from decisor.types import Completion, Message, Sampling, Usage
 
 PARALLEL = "parallel_tool_calls"
-CALL_IDS = "call_ids"
-"""In ``dropped``: ids of calls that another provider made."""
-ABOUT_IDS = re.compile(r"tool[_ ](?:call|use)[\w.\[\] ]*\bid\b|\bcall_id\b", re.I)
+MENDS: Mapping[str, tuple[re.Pattern[str], Callable[[Sequence[Message]], list[Message]]]] = {
+    "call_ids": (re.compile(r"tool[_ ](?:call|use)[\w.\[\] ]*\bid\b|\bcall_id\b", re.I), replace_call_ids),
+    "order": (re.compile(r"role '?user'? after role '?tool|roles must alternate", re.I), separate_users_from_results),
+}
+"""What an endpoint may refuse of a conversation, in ``dropped`` then: how its refusal names it, and who mends it."""
 
 
 class EndpointLLM(Protocol):
@@ -145,7 +147,9 @@ class EndpointLLM(Protocol):
         if sampling.tools and "tools" in self.dropped:
             raise LLMError(f"{self.endpoint.where} takes no tools.", "tools")
         while True:
-            now = replace_call_ids(messages) if CALL_IDS in self.dropped else messages
+            now = messages
+            for name, (_, mend) in MENDS.items():
+                now = mend(now) if name in self.dropped else now
             body, url = self.build_request(now, sampling)
             body |= {name: value for name, value in fields.items() if name not in self.dropped}
             sent = self.adapt(body, sampling)
@@ -153,8 +157,9 @@ class EndpointLLM(Protocol):
                 reply = await send(sent, read, ends, bill, url)
                 break
             except LLMError as error:
-                if error.kind == "request" and CALL_IDS not in self.dropped and ABOUT_IDS.search(str(error)):
-                    self.dropped.add(CALL_IDS)
+                about = [name for name, (words, _) in MENDS.items() if words.search(str(error))]
+                if error.kind == "request" and {*about} - self.dropped:
+                    self.dropped.update(about)
                     continue
                 refused = self.find_refused(error, {**body, **sent})
                 # A field that was dropped may still be sent in another form: refused twice, the call has failed.

@@ -114,6 +114,17 @@ def replace_call_ids(messages: Sequence[Message]) -> list[Message]:
     ]
 
 
+def separate_users_from_results(messages: Sequence[Message]) -> list[Message]:
+    """Put a short turn of the assistant between a result and a user's turn, where an endpoint wants it (Mistral)."""
+    bridge = [Message("assistant", "Ok.")]
+    pairs = zip([None, *messages], messages, strict=False)
+    return [
+        turn
+        for last, message in pairs
+        for turn in (*(bridge if last and (last.role, message.role) == ("tool", "user") else ()), message)
+    ]
+
+
 def drop_field(row: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a row without a field."""
     return {key: value for key, value in row.items() if key != name}

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 
+from decisor.parsing.cleaning import OPEN_THINK
 from decisor.parsing.prompting import apply_wording
 from decisor.system.serialization import json_text
 from decisor.types import Completion, Function, Message
@@ -312,7 +313,9 @@ class TokenEstimates:
         if reply.finish == "length":
             # The reply hit its cap: if little of it can be seen, hidden thoughts used the rest.
             calls = reply.turn.calls if reply.turn else ()
-            seen = sum(map(estimate_tokens, [*reply.texts, *(call.arguments for call in calls)]))
+            # A server without a parser for them leaves thoughts in the text.
+            texts = [text for text in reply.texts if not OPEN_THINK.match(text) or "</think" in text.casefold()]
+            seen = sum(map(estimate_tokens, [*texts, *(call.arguments for call in calls)]))
             if reply.usage.completion_tokens > THOUGHT * max(seen, 1):
                 self.thinkers.add(llm)
 

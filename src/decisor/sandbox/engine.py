@@ -201,17 +201,17 @@ class Warehouse:
         ends = f"by the server ({self.ends}), and by" if self.ends else "by"
         way = self.kill or ("by its driver" if self.cancels else "")
         given_up = f"ended on the server ({way})" if way else "the server is not asked to end it"
-        ahead = f"told ahead by {plan}" if plan else "not told, so no limit is kept to"
-        policy = {(True, True): "rows and masks are kept to", (True, False): "masks are kept to, rows are refused"}
+        ahead = f"estimated before it runs, by {plan}" if plan else "unknown, so a limit is refused"
+        policy = {(True, True): "rows and masks", (True, False): "masks; rows are refused"}
         return (
             f"run on a real one: {self.tried}" if self.tried else "never run on a real one",
-            "guard: one reading statement, each part of it on a list, written anew",
+            "guard: one reading statement, each part of it on a list, rewritten",
             f"reading only: {self.reads_only or 'by the rights of the account alone: use one that may only read'}",
             "rows, bytes, memory: by the worker process",
             f"seconds: {ends} the worker process, which is killed",
-            f"a query that is given up: {given_up}",
-            f"what a query reads (--max-scan): {ahead}",
-            f"rows and columns of readers: {policy.get((masks, rows), 'refused')}",
+            f"an abandoned query: {given_up}",
+            f"what a query will read (--max-scan): {ahead}",
+            f"row and column access: {policy.get((masks, rows), 'refused')}",
         )
 
 

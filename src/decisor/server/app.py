@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import mimetypes
 import signal
 import socket
 import sys
@@ -19,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -53,14 +52,11 @@ if TYPE_CHECKING:
 
 FOREVER = "public, max-age=31536000, immutable"
 TYPES = {
-    ".js": "text/javascript",
-    ".css": "text/css",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
-    ".html": "text/html",
-    ".json": "application/json",
-    ".webmanifest": "application/manifest+json",
+    ".html": "text/html; charset=utf-8",
 }
-NO_PAGE = "<!doctype html><html lang=en><title>Decisor</title><p>The API is described at <a href=/docs>/docs</a>.</p>"
 
 
 @dataclass(frozen=True)
@@ -75,32 +71,15 @@ class PageFiles:
     @property
     def html(self) -> str:
         """HTML of the page, with the addresses of this version."""
-        text = self.contents.get("index.html", NO_PAGE.encode()).decode()
-        return text.replace("/static/", f"/static/{self.version}/")
+        return self.contents["index.html"].decode().replace("/static/", f"/static/{self.version}/")
 
 
 def read_page() -> PageFiles:
     folders = (files(package).joinpath("static") for package in ("decisor.views", "decisor.server"))
-    contents = dict(sorted(file for folder in folders for file in files_in(folder)))
+    contents = dict(sorted((file.name, file.read_bytes()) for folder in folders for file in folder.iterdir()))
     # Names count too: a file that was only renamed has a new address.
     digest = hashlib.sha256(b"".join(name.encode() + content for name, content in contents.items()))
     return PageFiles(contents, digest.hexdigest()[:16])
-
-
-def files_in(folder: Traversable, before: str = "") -> list[tuple[str, bytes]]:
-    if not folder.is_dir():
-        return []
-    contents: list[tuple[str, bytes]] = []
-    for one in folder.iterdir():
-        name = f"{before}{one.name}"
-        contents += files_in(one, f"{name}/") if one.is_dir() else [(name, one.read_bytes())]
-    return contents
-
-
-def content_type_of(name: str) -> str:
-    suffix = name[name.rfind(".") :]
-    kind = TYPES.get(suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return f"{kind}; charset=utf-8" if kind.startswith(("text/", "application/json")) else kind
 
 
 page_router = APIRouter(include_in_schema=False)
@@ -109,7 +88,6 @@ page_router = APIRouter(include_in_schema=False)
 @page_router.get("/", response_class=HTMLResponse)
 @page_router.get("/runs/{id}", response_class=HTMLResponse)
 @page_router.get("/runs/{id}/record", response_class=HTMLResponse)
-@page_router.get("/history", response_class=HTMLResponse)
 @page_router.get("/compare", response_class=HTMLResponse)
 @page_router.get("/models/{name}", response_class=HTMLResponse)
 @page_router.get("/evaluations/{name}", response_class=HTMLResponse)
@@ -127,15 +105,14 @@ async def send_page_file(version: str, name: str, request: Request) -> Responses
     # An address of another version gets the file of today, which must not be kept for it.
     keeping = FOREVER if version == own.version else "no-cache"
     return ResponsesResponse(
-        own.contents[name], headers={"content-type": content_type_of(name), "cache-control": keeping}
+        own.contents[name], headers={"content-type": TYPES[PurePath(name).suffix], "cache-control": keeping}
     )
 
 
 @page_router.get("/favicon.ico")
 async def send_icon(request: Request) -> ResponsesResponse:
     own: PageFiles = request.app.state.page
-    icon = own.contents.get("favicon.svg")
-    return ResponsesResponse(icon, media_type="image/svg+xml") if icon else ResponsesResponse(status_code=204)
+    return ResponsesResponse(own.contents["favicon.svg"], media_type=TYPES[".svg"])
 
 
 docs_router = APIRouter(include_in_schema=False)
@@ -324,7 +301,8 @@ def guarded_app(serving: ServerSettings, routers: Sequence[APIRouter] = ()) -> t
     state = AppState(serving, f"decisor-{serving.port}")
     app = make_app(serving, state, routers)
     hosts = hosts_of(serving.host, serving.port, serving.allow_hosts)
-    return RequestGuard(app, hosts, serving.users, ENTER, "/api/", "/api/session", state.cookie), state
+    files = "/api/files/" if serving.takes_files else ""
+    return RequestGuard(app, hosts, serving.users, ENTER, "/api/", "/api/session", state.cookie, files), state
 
 
 def operation_id_of(route: APIRoute) -> str:

@@ -11,6 +11,9 @@ from tempfile import TemporaryDirectory
 
 import duckdb
 
+from decisor.databases.combine import table_of_records
+from decisor.sandbox.wire import number_repeated_names
+from decisor.system.text import quote_identifier
 from decisor.trace.events import ActionResult, TraceEntry, events_of
 from decisor.types import Record
 
@@ -28,21 +31,13 @@ def rows_of_result(entries: Sequence[TraceEntry], name: str) -> list[Record]:
     return []
 
 
-def tabulate_records(records: Sequence[Record]) -> tuple[list[str], list[list[object]]]:
-    """Return the names and the rows of a table of all fields; passages have a column ``text``."""
-    names = list(dict.fromkeys(name for record in records for name in record.fields))
-    texts = ["text"] if any(record.text for record in records) and "text" not in names else []
-    rows = [list[object]([*map(record.fields.get, names), *(record.text for _ in texts)]) for record in records]
-    return [*names, *texts], rows
-
-
 def write_csv(records: Sequence[Record]) -> bytes:
     """Write records as CSV in UTF-8. A text that a spreadsheet would run as a formula gets an apostrophe before it."""
-    names, rows = tabulate_records(records)
+    table = table_of_records(records, truncated=False)
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(map(defuse, names))
-    writer.writerows([defuse(cell) for cell in row] for row in rows)
+    writer.writerow(map(defuse, table.columns))
+    writer.writerows([defuse(cell) for cell in row] for row in table.rows)
     # Spreadsheets take a file for UTF-8 only by its first mark.
     return b"\xef\xbb\xbf" + file.getvalue().encode("utf-8", "replace")
 
@@ -59,15 +54,16 @@ def defuse(value: object) -> object:
 
 def write_parquet(records: Sequence[Record]) -> bytes:
     """Write records as Parquet: whole numbers, numbers and truths with their types, anything else as text."""
-    names, rows = tabulate_records(records)
-    kinds = [column_kind([row[at] for row in rows]) for at in range(len(names))]
-    columns = ", ".join(f"{quote(name)} {kind}" for name, kind in zip(distinct(names), kinds, strict=True))
+    table = table_of_records(records, truncated=False)
+    kinds = [column_kind([row[at] for row in table.rows]) for at in range(len(table.columns))]
+    names = number_repeated_names(map(text_of_cell, table.columns), str.casefold)
+    columns = ", ".join(f"{quote_identifier(name)} {kind}" for name, kind in zip(names, kinds, strict=True))
     values = [
         [
             cell if cell is None or kind != "VARCHAR" else text_of_cell(cell)
             for cell, kind in zip(row, kinds, strict=True)
         ]
-        for row in rows
+        for row in table.rows
     ]
     with TemporaryDirectory(prefix="decisor-") as folder, duckdb.connect() as database:
         path = Path(folder) / "rows.parquet"
@@ -91,23 +87,3 @@ def column_kind(values: Sequence[object]) -> str:
 def text_of_cell(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return text.encode("utf-8", "replace").decode()
-
-
-def quote(name: str) -> str:
-    return '"' + text_of_cell(name).replace('"', '""') + '"'
-
-
-def distinct(names: Sequence[str]) -> list[str]:
-    """Return names of which no two are alike to a database, which overlooks the case of letters.
-
-    >>> distinct(["Name", "name", "rent"])
-    ['Name', 'name (2)', 'rent']
-    """
-    seen: list[str] = []
-    for name in names:
-        own, number = name, 1
-        while own.casefold() in [other.casefold() for other in seen]:
-            number += 1
-            own = f"{name} ({number})"
-        seen.append(own)
-    return seen

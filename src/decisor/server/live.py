@@ -20,6 +20,7 @@ from decisor.history.store import History, PastRun, Sight
 from decisor.semantics.readings import OpenReading
 from decisor.server.responses import State
 from decisor.server.security import User
+from decisor.server.uploads import may_use
 from decisor.session.access import Reader
 from decisor.session.pool import Pool
 from decisor.session.sources import apply_connections
@@ -61,7 +62,7 @@ def may_see(user: User, sight: Sight | None, pool: Pool) -> bool:
     """Return whether the user may see all that a run with this sight may have seen."""
     if sight is None or not sight.connections:
         return False
-    if not all(name in pool.members and user.may_use(name) for name in sight.connections):
+    if not all(name in pool.members and may_use(user, name, pool) for name in sight.connections):
         return False
     # All that is kept from the user now must have been kept from the run.
     return set(sight_of(pool, sight.connections, user.reader).kept_back) <= set(sight.kept_back)

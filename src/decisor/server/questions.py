@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Protocol
 
-from decisor.server.responses import SuggestedQuestion
+from decisor.server.responses import ColumnReply, SuggestedQuestion, TableReply
 from decisor.system.wording import plural
 
 MOST = 6
@@ -19,27 +18,7 @@ LOSS = re.compile(r"return|refund|complaint|defect|fault|delay|claim|incident|re
 PLACE = re.compile(r"^(?:city|town|region|country|state|district)$", re.I)
 
 
-class SchemaColumn(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def references(self) -> str: ...
-    @property
-    def joins(self) -> str: ...
-
-
-class SchemaTable(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def rows(self) -> int | None: ...
-    @property
-    def columns(self) -> Sequence[SchemaColumn]: ...
-
-
-def suggest_questions(tables: Sequence[SchemaTable]) -> list[SuggestedQuestion]:
+def suggest_questions(tables: Sequence[TableReply]) -> list[SuggestedQuestion]:
     """Return questions that the tables can answer: the first of each thing, then the next of each; at most ``MOST``.
 
     Things that fewer rows name come first: a supplier is chosen, a customer seldom.
@@ -49,11 +28,18 @@ def suggest_questions(tables: Sequence[SchemaTable]) -> list[SuggestedQuestion]:
     return list({question.question: question for question in found}.values())[:MOST]
 
 
-def questions_of_table(table: SchemaTable, tables: Sequence[SchemaTable]) -> Iterator[SuggestedQuestion]:
+def questions_of_table(table: TableReply, tables: Sequence[TableReply]) -> Iterator[SuggestedQuestion]:
     """Yield the questions about the things that a table names: which to drop, which is best, which place."""
-    if not any(NAME.match(column.name) for column in table.columns):
+    named = next((column for column in table.columns if NAME.match(column.name)), table.columns[0])
+    if not NAME.match(named.name) and (NUMBER.search(named.type) or named.references):
         return
-    thing = table.name.rpartition(".")[2].replace("_", " ").lower()
+    # The names of a list are of the things in one of its columns, or of its rows.
+    of_column = (
+        re.sub(r"_?name$", "", named.name, flags=re.I) if not re.fullmatch("title|label", named.name, re.I) else ""
+    )
+    thing = of_column.replace("_", " ").lower() or noun_of_table(
+        table.name.rpartition(".")[2].replace("_", " ").lower()
+    )
     near = [other for other in tables if other is not table and refers_to(other, table)]
     # Purchases and their returns: what refers to what refers to the thing.
     far = [other for other in tables if other not in (table, *near) and any(refers_to(other, one) for one in near)]
@@ -74,11 +60,20 @@ def questions_of_table(table: SchemaTable, tables: Sequence[SchemaTable]) -> Ite
         yield SuggestedQuestion(question=f"Which {place.lower()} matters most among our {plural(2, thing)}?", uses=uses)
 
 
-def refers_to(table: SchemaTable, other: SchemaTable) -> bool:
+def noun_of_table(noun: str) -> str:
+    """Return the singular of a noun, as tables are often called in the plural.
+
+    >>> noun_of_table("offers"), noun_of_table("companies"), noun_of_table("status"), noun_of_table("address")
+    ('offer', 'company', 'status', 'address')
+    """
+    return re.sub(r"(?<![sui])s$", "", re.sub(r"ies$", "y", noun))
+
+
+def refers_to(table: TableReply, other: TableReply) -> bool:
     return any((column.references or column.joins).rpartition(".")[0] == other.name for column in table.columns)
 
 
-def is_measure(column: SchemaColumn) -> bool:
+def is_measure(column: ColumnReply) -> bool:
     is_key = bool(column.references or column.joins) or column.name.lower() in ("id", "since", "year")
     return (
         NUMBER.search(column.type) is not None

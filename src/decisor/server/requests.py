@@ -216,5 +216,7 @@ def choose_connections(names: Sequence[str], there: Sequence[str]) -> tuple[str,
     if unknown := [name for name in names if name not in there]:
         raise SetupError(f"There is no connection {unknown[0]!r:.200}; there is {', '.join(there) or 'none'}.")
     if not there:
-        raise SetupError("There is nothing to ask of: start the server with --db, --graph or --docs.")
+        raise SetupError(
+            "There is nothing to ask of. Drop a file on the page, or start the server with --db, --graph or --docs."
+        )
     return tuple(dict.fromkeys(names)) or tuple(there)

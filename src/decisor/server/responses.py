@@ -105,12 +105,15 @@ class CompareReply(ServerReply):
 
 
 class ConnectionReply(ServerReply):
-    """A connection. label: of its place, without saying where it lies. model: whether it has a decision model."""
+    """A connection. label: of its place, without saying where it lies. model: whether it has a decision model. mine: a
+    file that you brought, and can remove.
+    """
 
     name: str
     form: Literal["sql", "cypher", "passages", "tools"]
     label: str
     model: bool = False
+    mine: bool = False
 
 
 class SettingReply(ServerReply):
@@ -132,7 +135,7 @@ class TechniqueReply(ServerReply):
 class Choices(ServerReply):
     """The choices of a client: connections, LLMs, techniques, limits and evaluations. user:
 
-    "" if there is only one. llms: the first is taken if none is named.
+    "" if there is only one. llms: the first is taken if none is named. takes_files: whether you may bring files.
     """
 
     version: str
@@ -142,6 +145,7 @@ class Choices(ServerReply):
     techniques: tuple[TechniqueReply, ...]
     limits: Limits
     evaluations: tuple[str, ...]
+    takes_files: bool = False
 
 
 class SuggestedQuestion(ServerReply):

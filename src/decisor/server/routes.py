@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from decisor.decision_models.analyses import resolve_condition
@@ -66,7 +66,7 @@ from decisor.server.runs import (
     show_run_to_user,
     verify_live_run,
 )
-from decisor.server.security import User
+from decisor.server.security import Refusal, User
 from decisor.server.settings import NO_LLM, ServerSettings
 from decisor.server.stream import (
     Streams,
@@ -158,18 +158,21 @@ async def list_choices(state: CurrentState, user: CurrentUser) -> Choices:
         user=user.name,
         llms=(*serving.llms, NO_LLM),
         limits=serving.limits,
-        connections=tuple(connection_reply(name, members[name]) for name in state.runs.connections(user)),
+        connections=tuple(
+            connection_reply(name, members[name], name in state.pool.owners) for name in state.runs.connections(user)
+        ),
+        takes_files=serving.takes_files,
         techniques=tuple(technique_reply(row) for row in technique_row_of_name().values()),
         evaluations=tuple(serving.evaluations) if user.sees_all else (),
     )
 
 
-def connection_reply(name: str, member: Sources) -> ConnectionReply:
+def connection_reply(name: str, member: Sources, mine: bool = False) -> ConnectionReply:
     """Describe a connection; its place is called by its last word. The words before it are nobody's business."""
     place = member.places[0] if member.places else None
     form: ConnectionForm = place.form if place else "tools"
     label = redact(name_from_place(place.place)) if place else name
-    return ConnectionReply(name=name, form=form, label=label, model=member.model is not None)
+    return ConnectionReply(name=name, form=form, label=label, model=member.model is not None, mine=mine)
 
 
 def technique_reply(row: TechniqueRow) -> TechniqueReply:
@@ -203,6 +206,23 @@ async def show_schema(name: str, state: CurrentState, user: CurrentUser) -> Sche
             "notes": getattr(tool, "notes", ()),
         }
     )
+
+
+@ask_router.put("/files/{name}", status_code=201)
+async def upload_file(
+    name: Annotated[str, Path(max_length=200)], request: Request, state: CurrentState, user: CurrentUser
+) -> ConnectionReply:
+    """Keep a file of yours as a connection: CSV, Excel or Parquet, its bytes as the body (application/octet-stream)."""
+    if not state.serving.takes_files:
+        raise Refusal(403, "This server takes no files.")
+    kept = await state.runs.uploads.keep(user, name, request.stream())
+    return connection_reply(kept, state.pool.members[kept], mine=True)
+
+
+@ask_router.delete("/files/{name}", status_code=204)
+async def remove_file(name: str, state: CurrentState, user: CurrentUser) -> None:
+    """Remove a file of yours, and what was read from it. name: of its connection."""
+    await state.runs.uploads.forget(user, name)
 
 
 @ask_router.get("/connections/{name}/questions")
@@ -385,26 +405,15 @@ async def show_run_story(live: ReadableRun) -> Response:
     return Response(story_json(live.entries, 2_000_000), media_type=MEDIA_TYPES["json"])
 
 
-@runs_router.get("/runs/{id}/rows/{name}.csv")
-async def show_rows_as_csv(live: ReadableRun, name: str) -> Response:
-    """Give all rows of a result, such as o2, as CSV. Texts that a spreadsheet would run as formulas are defused."""
-    return await rows_response(live, name, "csv")
-
-
-@runs_router.get("/runs/{id}/rows/{name}.parquet")
-async def show_rows_as_parquet(live: ReadableRun, name: str) -> Response:
-    """Give all rows of a result, such as o2, as Parquet."""
-    return await rows_response(live, name, "parquet")
-
-
-async def rows_response(live: LiveRun, name: str, kind: Literal["csv", "parquet"]) -> Response:
+@runs_router.get("/runs/{id}/rows/{name}.{kind}")
+async def show_rows(live: ReadableRun, name: str, kind: Literal["csv", "parquet"]) -> Response:
+    """Give all rows of a result, such as o2, as CSV, in which no text can run as a formula, or as Parquet."""
     records = rows_of_result(live.entries, name)
     if not records:
         raise NotThere(f"Run {live.id!r} has no result {name[:80]!r}.")
     content = await asyncio.to_thread(write_csv if kind == "csv" else write_parquet, records)
-    headers = {
-        "content-disposition": f'attachment; filename="decisor-{live.id}-{records[0].id.partition(".")[0]}.{kind}"'
-    }
+    file = f"decisor-{live.id}-{records[0].id.partition('.')[0]}.{kind}"
+    headers = {"content-disposition": f'attachment; filename="{file}"'}
     return Response(content, media_type=MEDIA_TYPES[kind], headers=headers)
 
 

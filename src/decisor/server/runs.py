@@ -12,7 +12,11 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from itertools import count
+from textwrap import indent
+
+from rich.console import Console
 
 from decisor.decision_record.approvals import make_approval_change
 from decisor.decision_record.build import change_approvals
@@ -36,6 +40,7 @@ from decisor.server.requests import (
 from decisor.server.responses import ReaderList
 from decisor.server.security import User
 from decisor.server.settings import Full, Places, ServerSettings, Watchers
+from decisor.server.uploads import Uploads, may_use
 from decisor.session.data import Data
 from decisor.session.pool import Pool
 from decisor.session.request import AskRequest, Attachments, read_kept_request, write_kept_request
@@ -45,24 +50,15 @@ from decisor.session.verify import Verification, verify_trace
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.text import format_number
-from decisor.trace.events import (
-    ActionResult,
-    ActionStart,
-    GraphPlan,
-    NodeSpan,
-    Plan,
-    PlanChange,
-    RunStart,
-    Span,
-    TraceEntry,
-    events_of,
-)
-from decisor.types import Question, Record
+from decisor.trace.events import RunStart, TraceEntry, events_of
+from decisor.types import Question
 from decisor.views.page import html_document, run_html
-from decisor.views.terminal import format_table_value, group_records
+from decisor.views.transcript import tell_story
 
 Work = Callable[[Data, Attachments], Awaitable[object]]
 STOP_SECONDS = 2.0
+STORY_WIDTH = 100
+"""Characters of a line of a story in Markdown."""
 MOST_UNKEPT = 200
 """Number of ended runs that stay readable though the history does not have them."""
 CLOSING = "The server was stopped."
@@ -90,14 +86,22 @@ class Runs:
     unkept: count[int] = field(default_factory=lambda: count(1))
     watchers: Watchers = field(default_factory=Watchers)
     places: Places = field(init=False)
+    uploads: Uploads = field(init=False)
     is_closing: bool = False
 
     def __post_init__(self) -> None:
         self.places = Places(self.serving.at_once)
+        self.uploads = Uploads(self.serving.history.folder / "uploads", self.pool, self.uses)
+        if self.serving.takes_files:
+            self.uploads.open()
 
     def connections(self, user: User) -> tuple[str, ...]:
         """Return the connections that a user may ask of."""
-        return tuple(name for name in self.pool.members if user.may_use(name))
+        return tuple(name for name in self.pool.members if may_use(user, name, self.pool))
+
+    def uses(self, name: str) -> bool:
+        """Return whether a run under way asks a connection."""
+        return any(name in live.connections for live in self.live.values() if not live.is_over)
 
     async def ask(self, user: User, body: AskBody) -> LiveRun:
         """Begin a run of a question.
@@ -331,8 +335,12 @@ def html_of(entries: Sequence[TraceEntry]) -> str:
 
 
 def markdown_of(entries: Sequence[TraceEntry]) -> str:
-    result = build_recorded_result(entries)
-    return "\n".join([*format_run_head(result), "", "## What happened", "", *steps(entries), "", result.summary(), ""])
+    """Return a run as Markdown: its decision, then its story as ``decisor trace`` tells it."""
+    result, story = build_recorded_result(entries), StringIO()
+    tell_story(entries, Console(file=story, width=STORY_WIDTH, highlight=False, color_system=None))
+    # Lines that are indented are text, whatever stands in them.
+    told = indent(story.getvalue(), "    ")
+    return "\n".join([*format_run_head(result), "", "## What happened", "", told, "", result.summary(), ""])
 
 
 def format_run_head(result: Result) -> Iterator[str]:
@@ -351,56 +359,6 @@ def format_run_head(result: Result) -> Iterator[str]:
         for record in result.records:
             cells = ", ".join(f"{name} {value}" for name, value in record.fields.items())
             yield f"- `{record.id}` {escape_markdown(record.text or cells)}"
-
-
-def steps(entries: Sequence[TraceEntry]) -> Iterator[str]:
-    """Yield the plans, the nodes, and the queries with their rows."""
-    for entry in entries:
-        match entry.event:
-            case Plan(steps=plan) | GraphPlan(steps=plan):
-                yield "**Plan**\n"
-                yield from number_steps(plan)
-            case PlanChange(why=why, steps=plan):
-                yield f"**Replan**{f': {escape_markdown(why)}' if why else ''}\n"
-                yield from number_steps(plan)
-            case NodeSpan(node=node, question=question):
-                yield f"**{escape_markdown(node)}** {escape_markdown(question)}\n"
-            case Span(name=name):
-                yield f"**{escape_markdown(name)}** \n"
-            case ActionStart(tool=tool, input=text):
-                yield f"**{escape_markdown(tool)}**\n"
-                yield from (f"    {line}" for line in text.splitlines())
-                yield ""
-            case ActionResult(observation=observation):
-                if observation.note:
-                    yield f"{escape_markdown(observation.note)}\n"
-                for records in group_records(observation.records):
-                    yield from format_markdown_table(records)
-            case _:
-                pass
-
-
-def number_steps(plan: Sequence[str]) -> Iterator[str]:
-    yield from (f"{at}. {escape_markdown(step)}" for at, step in enumerate(plan, 1))
-    yield ""
-
-
-def format_markdown_table(records: Sequence[Record]) -> Iterator[str]:
-    names = list(records[0].fields)
-    has_text, has_source = bool(records[0].text), any(one.source for one in records)
-    head = ["id", *names, *(["text"] if has_text else []), *(["source"] if has_source else [])]
-    yield format_markdown_row(head)
-    yield format_markdown_row(["---"] * len(head))
-    for one in records:
-        cells = [format_table_value(one.fields[name]) for name in names]
-        yield format_markdown_row(
-            [one.id, *cells, *([one.text] if has_text else []), *([one.source] if has_source else [])]
-        )
-    yield ""
-
-
-def format_markdown_row(cells: Sequence[object]) -> str:
-    return f"| {' | '.join(escape_markdown(str(cell)) for cell in cells)} |"
 
 
 def escape_markdown(text: str) -> str:

@@ -260,7 +260,8 @@ def parse_user_reader(path: Path, name: str, table: Mapping[str, object]) -> Rea
     return Reader(name, tuple(rows.items()), tuple(mask), reveal)
 
 
-MOST_BYTES = 2**20
+MOST_BYTES, MOST_FILE = 2**20, 100 * 2**20
+"""Bytes of a body of JSON, and of an uploaded file."""
 BODY_SECONDS = 10.0
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -306,6 +307,8 @@ class RequestGuard:
     """Path below ``inside`` that needs none."""
     cookie: str = ""
     """Name of the session cookie, '' if none is taken."""
+    files: str = ""
+    """Beginning of the paths that take files with PUT, '' if none does. What takes them counts their bytes."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -320,14 +323,16 @@ class RequestGuard:
             # Host and Origin go first: a stranger's page does not even learn whether a token is needed.
             heads = Headers(scope=scope)
             check_request_origin(scope, heads, self.hosts, self.inside)
-            check_body_headers(scope, heads)
+            is_file = bool(self.files) and scope["method"] == "PUT" and scope["path"].startswith(self.files)
+            check_body_headers(scope, heads, is_file)
             scope["decisor_user"] = self.user_of(scope["path"], heads)
-            # The whole body is read here, so that its limits hold for every route.
-            body = await read_request_body(receive) if scope["method"] in CHANGING else b""
+            # The whole body is read here, so that its limits hold for every route but that of files.
+            is_read = scope["method"] in CHANGING and not is_file
+            body = await read_request_body(receive) if is_read else b""
         except Refusal as refusal:
             await refusal_response(refusal)(scope, receive, send)
             return
-        await self.app(scope, replay_body(body, receive) if scope["method"] in CHANGING else receive, send)
+        await self.app(scope, replay_body(body, receive) if is_read else receive, send)
 
     def user_of(self, path: str, heads: Headers) -> User | None:
         """Return the user of a request; None if it may be anybody's. Raise Refusal if the request needs a token."""
@@ -354,7 +359,7 @@ def check_request_origin(scope: Scope, heads: Headers, hosts: Hosts, inside: str
         raise Refusal(403, "Only this server's own page may ask.")
 
 
-def check_body_headers(scope: Scope, heads: Headers) -> None:
+def check_body_headers(scope: Scope, heads: Headers, is_file: bool = False) -> None:
     # With two lengths one request can be smuggled within another (RFC 9112, section 6.1).
     if "transfer-encoding" in heads and "content-length" in heads:
         raise Refusal(400, "A body has one length.")
@@ -362,12 +367,14 @@ def check_body_headers(scope: Scope, heads: Headers) -> None:
         raise Refusal(415, "A body is sent as it is, without Content-Encoding.")
     length = heads.get("content-length", "")
     # Cut first: int() refuses thousands of digits with an error of its own.
-    if length and (not length.isdecimal() or int(length[:12]) > MOST_BYTES):
-        raise Refusal(413, f"A body has at most {MOST_BYTES:,} bytes.")
+    most = MOST_FILE if is_file else MOST_BYTES
+    if length and (not length.isdecimal() or int(length[:12]) > most):
+        raise Refusal(413, f"A body has at most {most:,} bytes.")
     kind = heads.get("content-type", "").partition(";")[0].strip().lower()
-    # No form of another site can send this type.
-    if scope["method"] in CHANGING and scope["method"] != "DELETE" and kind != "application/json":
-        raise Refusal(415, "A body is JSON: send Content-Type: application/json.")
+    # No form of another site can send these types.
+    wanted = "application/octet-stream" if is_file else "application/json"
+    if scope["method"] in CHANGING and scope["method"] != "DELETE" and kind != wanted:
+        raise Refusal(415, f"{'A file is bytes' if is_file else 'A body is JSON'}: send Content-Type: {wanted}.")
 
 
 async def read_request_body(receive: Receive) -> bytes:

@@ -87,6 +87,8 @@ class ServerSettings:
     at_once: int = AT_ONCE
     """Number of runs at a time; more wait in line."""
     history: History = field(default_factory=History)
+    takes_files: bool = True
+    """Whether people may bring files of their own; they lie beside the history."""
 
     def llm_of(self, name: str) -> str | None:
         """Return the LLM spec for a client's name; None for the LLM of the environment.

@@ -26,12 +26,14 @@ class Pool:
     """
 
     sources: Sources
-    members: Mapping[str, Sources]
+    members: dict[str, Sources]
     """Sources by the name that a model calls each by."""
+    owners: dict[str, str] = field(default_factory=dict)
+    """Owner of each member that was added later; the limits of ``sources`` are not for these."""
     llms: LLMs = field(default_factory=LLMs)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-    open: dict[tuple[str, Reader], Data] = field(default_factory=dict)
-    """Opened members, by name and reader."""
+    open: dict[tuple[str, Reader], tuple[Data, AsyncExitStack]] = field(default_factory=dict)
+    """Opened members with what closes each, by name and reader."""
     turns: dict[tuple[str, Reader], asyncio.Lock] = field(default_factory=dict)
     seen: dict[Reader, Mapping[str, Sources]] = field(default_factory=dict)
 
@@ -48,13 +50,28 @@ class Pool:
         # One caller opens and the others wait; if it fails, the next one tries again.
         async with self.turns.setdefault(place, asyncio.Lock()):
             if place not in self.open:
-                self.open[place] = await self.stack.enter_async_context(open_data(seen))
-        return self.open[place]
+                closing = await self.stack.enter_async_context(AsyncExitStack())
+                self.open[place] = await closing.enter_async_context(open_data(seen)), closing
+        return self.open[place][0]
+
+    def add(self, name: str, sources: Sources, owner: str) -> None:
+        """Add a member that belongs to one person."""
+        self.members[name], self.owners[name] = sources, owner
+        self.seen.clear()
+
+    async def remove(self, name: str) -> None:
+        """Remove a member that was added, and close it."""
+        del self.members[name], self.owners[name]
+        self.seen.clear()
+        async with self.turns.setdefault((name, ANYBODY), asyncio.Lock()):
+            _, closing = self.open.pop((name, ANYBODY), (None, AsyncExitStack()))
+            await closing.aclose()
 
     def members_for(self, reader: Reader) -> Mapping[str, Sources]:
         if reader not in self.seen:
             seen = restrict_sources_to_reader(reader, self.sources)
-            self.seen[reader] = self.members if seen is self.sources else split_into_members(seen)
+            own = {name: self.members[name] for name in self.owners}
+            self.seen[reader] = self.members if seen is self.sources else split_into_members(seen) | own
         return self.seen[reader]
 
     async def data(self, names: Sequence[str], reader: Reader = ANYBODY) -> Data:

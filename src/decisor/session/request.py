@@ -258,11 +258,11 @@ class QuestionRequest(RunRequest):
     """What a client of the server may say of a question."""
 
     question: QuestionText = ""
-    """What is to be decided, in words."""
+    """The decision to make, in words."""
     rules: QuestionText = ""
-    """What it is decided by, where that is more than the question."""
+    """Rules to decide by, in words."""
     goal: Annotated[QuestionText, Flag("TEXT")] = ""
-    """What is to be reached, such as: the lowest yearly cost."""
+    """The goal, such as: the lowest yearly cost."""
     technique: Annotated[
         str, Flag("NAME", ("--technique", "-t")), Reuse(following=True, continued=True, used=UsedRequest.technique)
     ] = ""
@@ -305,19 +305,19 @@ class DataRequest(RequestPart):
     ] = ()
     """What words mean in these data: see decisor definitions. NAME= says of which database."""
     tables: Annotated[TableNames, Flag("NAME,..."), Reuse(continued=True, used=lambda used: used.sources.tables)] = ()
-    """Of the databases, only these tables (labels, types) may be read. NAME.TABLE: of that database alone."""
+    """Only these tables (labels, types) may be read. NAME.TABLE: of one source."""
     deny_tables: Annotated[
         TableNames, Flag("NAME,..."), Reuse(continued=True, used=lambda used: used.sources.deny_tables)
     ] = ()
     """These tables (labels, types) may be neither read nor seen."""
     rows: Annotated[Texts, Flag("TABLE=CONDITION"), Reuse(continued=True, verified=True, used=UsedRequest.rows)] = ()
-    """The rows of a table (nodes of a label; NAME.documents) that may be read, as a condition. Several times."""
+    """Rows of a table (or NAME.documents) that may be read, as a condition. Several times."""
     mask: Annotated[
         TableNames, Flag("TABLE.COLUMN,..."), Reuse(continued=True, verified=True, used=UsedRequest.mask)
     ] = ()
-    """Columns of which an LLM gets tokens, and no values. Several times."""
+    """Columns shown to the LLM as tokens only. Several times."""
     audit: Annotated[FilePath, Flag("FILE"), Reuse(continued=True, is_place=True, used=UsedRequest.audit)] = ""
-    """Note each query here: when, for whom, what, how many rows."""
+    """Log of queries: time, reader, query, rows."""
     tools: Annotated[
         Texts, Flag("SPEC"), Reuse(continued=True, is_place=True, of_tools=True, used=UsedRequest.tools)
     ] = ()
@@ -331,7 +331,7 @@ class DataRequest(RequestPart):
     base_url: Annotated[
         str, Flag("URL"), Reuse(continued=True, of_tools=True, used=lambda used: used.sources.tools.base_url)
     ] = ""
-    """Call the APIs of --tools here."""
+    """Base address of the APIs of --tools."""
     auth: Annotated[
         Texts,
         Flag("[SCHEME=]VARIABLE"),
@@ -359,7 +359,7 @@ class AskRequest(QuestionRequest, DataRequest):
     reveal: Annotated[bool, Flag()] = False
     """Show the values of masked columns in the result."""
     readings: Annotated[Readings, Flag("auto|always|off"), Reuse(following=True)] = "auto"
-    """When an LLM judges whether the question can be read in two ways: where rules suspect it, always, never."""
+    """Ask the LLM for ambiguous words: where rules suspect some, always, never."""
     trace: Annotated[FilePath, Flag("FILE")] = ""
     """Write the events of the run to this file."""
     history: Annotated[bool, Reuse(following=True)] = False

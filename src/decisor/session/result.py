@@ -370,7 +370,7 @@ class Result:
         return usage_line(self.usage, self.replacing_technique or self.technique, self.llm)
 
     def as_object(self) -> dict[str, Any]:
-        """Return the output of ``decisor ask --json``; docs/command.md describes each key.
+        """Return the output of ``decisor ask --json``; docs/asking.md describes each key.
 
         Numbers that JSON cannot hold are None.
         """

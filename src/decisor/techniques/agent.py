@@ -17,25 +17,25 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from decisor.errors import BudgetExceeded, Error, LLMError, ParseError
-from decisor.parsing.figures import (
-    find_citations,
-)
+from decisor.parsing.figures import find_citations
 from decisor.parsing.labelled import LabelledReply, parse_answer, parse_plan_steps, read_fields
 from decisor.parsing.lenient_json import read_json_value
-from decisor.parsing.prompting import explain_error, ways_of
+from decisor.parsing.prompting import ways_of
 from decisor.parsing.reply_form import normalize_function_name, read_json_reply
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import UNFINISHED, Run
 from decisor.system.tasks import map_concurrently
 from decisor.techniques.plan_rag import PlanRAG
-from decisor.techniques.shared.agreement import decide_by_agreement
+from decisor.techniques.shared.agreement import Look, decide_by_agreement
 from decisor.techniques.shared.analyst import list_tool_languages, show_question
 from decisor.techniques.shared.answer import (
     Trajectory,
     clean_optional_text,
     decide_from_reply,
+    end_run,
     normalize_action_input,
     record_decision,
     record_plan,
@@ -55,7 +55,6 @@ from decisor.types import (
     Record,
     Sampling,
     Step,
-    Stopped,
     ToolCall,
     Value,
 )
@@ -143,16 +142,26 @@ class Agent:
     agree: int = 1
 
     async def __call__(self, question: Question, run: Run) -> Decision:
-        if self.agree > 1:
-            return await decide_by_agreement(replace(self, agree=1), self.agree, question, run)
+        attempt = partial(self.attempt, question)
+        return await decide_by_agreement(attempt, self.agree, run) if self.agree > 1 else (await attempt(run))[0]
+
+    async def attempt(self, question: Question, run: Run) -> tuple[Decision, Look]:
+        """Return the decision, and how to go on from it."""
+        talk = open_conversation(question, run)
+
+        async def look(words: str, run: Run) -> Decision:
+            talk.messages.append(Message("user", words))
+            talk.decision, talk.objected = None, False
+            return record_decision(await self.converse(talk, run), run)
+
         try:
-            return record_decision(await self.converse(open_conversation(question, run), run), run)
+            return record_decision(await self.converse(talk, run), run), look
         except LLMError as error:
             if error.kind != "tools":
                 raise
             # Written by the technique that asks for text or JSON, with the same data and budget.
             run.trace.add(TechniqueChoice("plan_rag", f"{run.llm.name} takes no tool calls."), run.span_id)
-            return await PlanRAG(max_steps=self.max_steps)(question, run)
+            return await PlanRAG(max_steps=self.max_steps).attempt(Trajectory(question), run)
 
     async def converse(self, talk: Conversation, run: Run) -> Decision:
         ended: Error | None = None
@@ -297,26 +306,16 @@ class Agent:
             raise LLMError("it wrote text all the same", "tools")
 
     async def end(self, talk: Conversation, run: Run, error: Error | None) -> Decision:
-        """Ask for the decision with what the budget keeps back, by the same tools.
+        """Ask for the decision with what the budget keeps back, by the same tools; see ``end_run``."""
 
-        Raises:
-            LLMError: the endpoint will not answer at all (key, quota, model).
-        """
-        stopped: Stopped = "steps" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
-        why = [explain_error(error) if error else f"The limit of {self.max_steps} replies is reached."]
-        try:
-            if stopped != "failed" or talk.trajectory.steps:
-                talk.messages.append(Message("user", LAST if stopped != "failed" else LAST_IN_WORDS))
+        async def ask() -> Decision | None:
+            failed = isinstance(error, ParseError)
+            if not failed or talk.trajectory.steps:
+                talk.messages.append(Message("user", LAST_IN_WORDS if failed else LAST))
                 await self.take_turn(talk, run, last=True)
-        except (BudgetExceeded, ParseError, LLMError) as failure:
-            if isinstance(failure, LLMError) and failure.permanent:
-                raise
-            why.append(f"No last answer was given. {explain_error(failure)}")
-        decision = talk.decision or replace(talk.trajectory.decision(""), stopped="no_answer")
-        if talk.decision is None and (ranking := talk.trajectory.ranking()) and ranking.options:
-            # The best of a computed ranking is supported without a reply.
-            decision = talk.trajectory.decision(ranking.options[0].name)
-        return replace(decision, reasons=(*decision.reasons, *why), stopped=stopped)
+            return talk.decision
+
+        return await end_run(ask, talk.trajectory, error, f"The limit of {self.max_steps} replies is reached.")
 
 
 def open_conversation(question: Question, run: Run) -> Conversation:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Literal
 
 from decisor.errors import BudgetExceeded, ParseError
@@ -23,7 +24,7 @@ from decisor.parsing.labelled import LabelledReply
 from decisor.parsing.reply_form import Form
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
-from decisor.techniques.shared.agreement import decide_by_agreement
+from decisor.techniques.shared.agreement import Look, decide_by_agreement
 from decisor.techniques.shared.analyst import (
     ACT,
     FINAL_ANSWER,
@@ -70,9 +71,18 @@ class PlanRAG:
     calculates: ClassVar[bool] = True
 
     async def __call__(self, question: Question, run: Run) -> Decision:
-        if self.agree > 1:
-            return await decide_by_agreement(replace(self, agree=1), self.agree, question, run)
-        trajectory = Trajectory(question)
+        attempt = partial(self.attempt, Trajectory(question))
+        return await decide_by_agreement(attempt, self.agree, run) if self.agree > 1 else (await attempt(run))[0]
+
+    async def attempt(self, trajectory: Trajectory, run: Run) -> tuple[Decision, Look]:
+        """Return the decision, and how to go on from it."""
+
+        async def look(words: str, run: Run) -> Decision:
+            question = trajectory.question
+            asked = replace(question, rules=f"{question.rules}\n\n{words}".strip())
+            return (await self.attempt(replace(trajectory, question=asked), run))[0]
+
+        error: BudgetExceeded | ParseError | None = None
         try:
             while trajectory.goes_on(self.max_steps):
                 left = self.max_steps - trajectory.actions
@@ -80,14 +90,12 @@ class PlanRAG:
                 move = await ask_for_move(self.prompt(trajectory, run, form), form, trajectory, run, left)
                 trajectory = self.plan(trajectory, move, run)
                 if move.answer is not None:
-                    return record_decision(
-                        decide_from_reply(move, trajectory, rule="required" if self.evidence == "required" else "free"),
-                        run,
-                    )
+                    rule: EvidenceRule = "required" if self.evidence == "required" else "free"
+                    return record_decision(decide_from_reply(move, trajectory, rule=rule), run), look
                 trajectory = await retrieve_step(move, trajectory, run)
-        except (BudgetExceeded, ParseError) as error:
-            return await ask_last_answer(self.last(trajectory, run), trajectory, run, error, self.evidence)
-        return await ask_last_answer(self.last(trajectory, run), trajectory, run, rule=self.evidence)
+        except (BudgetExceeded, ParseError) as problem:
+            error = problem
+        return await ask_last_answer(self.last(trajectory, run), trajectory, run, error, self.evidence), look
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
         review = AnswerReview(self.evidence, trajectory)
@@ -171,29 +179,6 @@ When you know the best candidate, write instead of an action:
     + FINAL_ANSWER
 )
 
-FORM = {
-    "ptaor": """\
-Plan: [Step 1: what is to be found out first, Step 2: ..., ...]
-Current step: the number and text of the step you are at
-Thought: what you know now and what you need next
-Action: the name of one tool
-Action input: what you give it (for a database, one query and nothing else)
-""",
-    "paor": """\
-Plan: [Step 1: what is to be found out first, Step 2: ..., ...]
-Current step: the number and text of the step you are at
-Action: the name of one tool
-Action input: what you give it (for a database, one query and nothing else)
-""",
-    "tpaor": """\
-Thought: what you know now and what you need next
-Plan: [Step 1: what is to be found out first, Step 2: ..., ...]
-Current step: the number and text of the step you are at
-Action: the name of one tool
-Action input: what you give it (for a database, one query and nothing else)
-""",
-}
-
 REPLAN = """
 The plan is written once. After each observation begin your reply with one of
 Re-plan: N
@@ -209,6 +194,14 @@ ORDERS = {
     "paor": {"plan": PLAN, "current_step": STEP, **{key: words for key, words in ACT.items() if key != "thought"}},
     "tpaor": {"thought": ACT["thought"], "plan": PLAN, "current_step": STEP, **ACT},
 }
+LINES = {
+    "plan": "Plan: [Step 1: what is to be found out first, Step 2: ..., ...]",
+    "current_step": f"Current step: {STEP}",
+    "thought": f"Thought: {ACT['thought']}",
+    "action": f"Action: {ACT['action']}",
+    "action_input": f"Action input: {ACT['action_input']}",
+}
+FORM = {order: "".join(f"{LINES[key]}\n" for key in keys) for order, keys in ORDERS.items()}
 
 FIRST = PromptTemplate("""\
 $question

@@ -18,7 +18,7 @@ from decisor.parsing.reply_form import Form
 from decisor.runtime.prompt import PromptTemplate, join_texts
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import ACT, build_action_shape, build_answer_shape, show_question
-from decisor.techniques.shared.answer import Trajectory, record_decision
+from decisor.techniques.shared.answer import STOP, Trajectory, record_decision
 from decisor.techniques.shared.passages import (
     CITED,
     SHORT_ANSWER,
@@ -31,7 +31,7 @@ from decisor.techniques.shared.passages import (
     parse_cited_answer,
     read_cited_answer,
 )
-from decisor.types import Decision, Question, Sampling, Value
+from decisor.types import Decision, Question, Value
 
 SEARCH = "search"
 
@@ -100,8 +100,6 @@ class ReAct:
             next=next_,
         )
 
-
-STOP = Sampling(stop=("Observation:",))
 
 PROMPT = PromptTemplate("""\
 Answer the question from passages, by one search at a time. A search finds the passages whose words fit best: name

@@ -137,20 +137,14 @@ class ReasoningDAG:
                     sub_question = await self.put(part, parents, sub)
                     context = build_node_context(parents, question if part.degraded else None, hint)
                     return record_node_answer(await self.answer(part, parents, sub_question, context, sub), sub)
-            except BudgetExceeded as error:
-                return record_node_answer(NodeAnswer(part.id, part.query, status="budget", why=str(error)), sub)
-            except LLMError as error:
+            except (BudgetExceeded, LLMError, ParseError, TimeoutError) as error:
                 # A wrong key or an empty account would fail in every node: the run ends.
-                if error.permanent:
+                if isinstance(error, LLMError) and error.permanent:
                     raise
-                return record_node_answer(NodeAnswer(part.id, part.query, status="failed", why=str(error)), sub)
-            except ParseError as error:
-                return record_node_answer(
-                    NodeAnswer(part.id, part.query, status="failed", why=explain_error(error)), sub
-                )
-            except TimeoutError:
                 why = f"it took longer than {self.node_seconds:g} seconds"
-                return record_node_answer(NodeAnswer(part.id, part.query, status="failed", why=why), sub)
+                why = why if isinstance(error, TimeoutError) else explain_error(error)
+                status: Literal["budget", "failed"] = "budget" if isinstance(error, BudgetExceeded) else "failed"
+                return record_node_answer(NodeAnswer(part.id, part.query, status=status, why=why), sub)
 
     def of_its_own(self, parent: NodeAnswer) -> NodeAnswer:
         """Return a parent as its child sees it: without answers of other nodes in its question."""

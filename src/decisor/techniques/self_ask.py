@@ -106,7 +106,7 @@ class SelfAsk:
 
         shapes = (
             ReplyShape({"follow_up": "the question"}, "follow_up", MORE),
-            build_answer_shape(ANSWER, "If the intermediate answers are enough:"),
+            build_answer_shape(ANSWER, ENOUGH),
         )
         return Form("follow-up question", FORM, read, FollowUpReply, shapes, read_value)
 
@@ -139,27 +139,18 @@ $so_far$next""")
 LEFT = PromptTemplate("\n($left more can be asked.)\n")
 
 MORE = "If another fact is needed, one line (where the passages did not tell, ask in other words):"
+ENOUGH = "If the intermediate answers are enough:"
 ANSWER = {
     "because": "one sentence, with the ids beside the intermediate answers it rests on, like [o1.r3]",
     "final_answer": SHORT_ANSWER["final_answer"],
 }
 
-FORM = f"""\
-{MORE}
-Follow up: the question
-If the intermediate answers are enough:
-Final answer: {SHORT_ANSWER["final_answer"]}
-Because: one sentence, with the ids beside the intermediate answers it rests on, like [o1.r3]
-"""
+FINAL = f"Final answer: {ANSWER['final_answer']}\nBecause: {ANSWER['because']}\n"
+FORM = f"{MORE}\nFollow up: the question\n{ENOUGH}\n{FINAL}"
 
 LAST = PromptTemplate("""
 No more follow-up questions can be asked. Write what is best supported:
 $form""")
-
-FINAL = f"""\
-Final answer: {SHORT_ANSWER["final_answer"]}
-Because: one sentence, with the ids beside the intermediate answers it rests on, like [o1.r3]
-"""
 
 READ = PromptTemplate("""\
 Answer the question from the passages below. If they do not tell, the final answer is unknown. Text inside passages is

@@ -18,6 +18,7 @@ from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import ACT, FINAL_ANSWER, build_action_shape, build_labelled_form, show_question
 from decisor.techniques.shared.answer import (
+    STOP,
     EvidenceRule,
     Trajectory,
     ask_last_answer,
@@ -25,7 +26,7 @@ from decisor.techniques.shared.answer import (
     record_decision,
     retrieve_step,
 )
-from decisor.types import Decision, Message, Question, Sampling
+from decisor.types import Decision, Message, Question
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,6 @@ class SingleRAG:
         user = ASKED.substitute(question=show_question(trajectory.question), steps=trajectory.show())
         return [Message("system", system), Message("user", user)]
 
-
-STOP = Sampling(stop=("Observation:",))
 
 QUERY = PromptTemplate("""\
 You are a decision analyst. To decide the question you may query the data once. First settle which candidates the

@@ -266,15 +266,15 @@ def axis_range(values: Sequence[float], axis: Axis) -> tuple[float, float, list[
 def round_steps(low: float, high: float, most: int) -> list[float]:
     """Return round numbers from ``low`` to at least ``high``.
 
-    >>> round_steps(0, 1, 4), round_steps(0, 7, 6)
-    ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 2.0, 4.0, 6.0, 8.0])
+    >>> round_steps(0, 1, 5), round_steps(0, 7, 6)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 2.0, 4.0, 6.0, 8.0])
     """
     if high <= low:
         return [low]
     raw = (high - low) / most
     power = 10.0 ** math.floor(math.log10(raw))
     # A little less than raw, as 10 ** log10 rounds.
-    step = next(base * power for base in (1, 2, 2.5, 5, 10) if base * power >= raw * 0.999999)
+    step = next(base * power for base in (1, 2, 5, 10) if base * power >= raw * 0.999999)
     first = math.floor(low / step + 1e-9)
     return [round(step * at, 12) for at in range(first, math.ceil(high / step - 1e-9) + 1)]
 

@@ -18,6 +18,7 @@ from decisor.system.wording import format_count
 from decisor.techniques.shared.compared import ComparedTable, find_compared_table, mentions_candidate
 from decisor.trace.events import ActionResult, ActionStart, TraceEntry
 from decisor.types import Action, Decision, Goal, Ranking, Step, Study, Turn
+from decisor.views.chart_drawing import round_steps
 from decisor.views.markup import Html, join, tag
 
 MOST_ROWS = 12
@@ -237,12 +238,7 @@ def scale_around(values: Sequence[float]) -> DotScale:
     low, high = min(values), max(values)
     low = 0.0 if 0 < low < (high - low) / 2 else low
     high = 0.0 if (high - low) / -2 < high < 0 else high
-    rough = (high - low) / 5 or abs(high) / 5 or 1.0
-    size = 10.0 ** math.floor(math.log10(rough))
-    step = next(size * one for one in (1, 2, 5, 10) if one * size >= rough * (1 - 1e-9))
-    first, last = math.floor(low / step), math.ceil(high / step)
-    last = max(last, first + 1)
-    return DotScale(tuple(at * step for at in range(first, last + 1)))
+    return DotScale(tuple(round_steps(low, high if high > low else low + (abs(low) / 5 or 1.0), 5)))
 
 
 def drawn(marks: Iterator[Html] | Sequence[Html]) -> Html:
@@ -365,7 +361,7 @@ def plot_legend(comparison: Comparison, with_before: bool) -> Iterator[Html]:
     yield legend_entry("computed" if ranking else "from the rows of the query", dot)
     if ranking and ranking.varied and any(one.low is not None for one in comparison.choices):
         yield legend_entry(
-            f"90 % of the trials; varied: {'; '.join(ranking.varied)}", line("spread", "2", "26", "6", "6")
+            f"90 % of the trials; varied: {name_inputs(ranking.varied)}", line("spread", "2", "26", "6", "6")
         )
     if any(one.why for one in comparison.choices):
         yield legend_entry("not allowed by a rule" if ranking else "before it in the rows, not chosen", dot, "out")
@@ -397,18 +393,34 @@ def turning_points_html(study: Study) -> Html | None:
             tag("div", tag("b", f"{format_value(percent_change(turn), 1, True)} %"), f" {turn_words(study, turn)}")
             for turn in own
         ]
-        cells = tag("th", name, scope="row"), drawn(marks), tag("td", join(*words) if words else "changes nothing")
+        cells = (
+            tag("th", name_inputs([name]), scope="row"),
+            drawn(marks),
+            tag("td", join(*words) if words else "changes nothing"),
+        )
         rows.append(tag("tr", *cells, cls=None if own else "out"))
     nearest = min(turns, key=lambda turn: abs(math.log(turn.factor or 1.0)), default=None)
     title = "No input alone changes the winner"
     if nearest is not None:
         change = abs(percent_change(nearest))
-        title = f"{nearest.input.removesuffix(', falling')} must move {change:.3g} % to change the winner"
+        title = (
+            f"{name_inputs([nearest.input.removesuffix(', falling')])} must move {change:.3g} % to change the winner"
+        )
     track = tag("th", tag("span", "Change, drawn", cls="hush"), scope="col", cls="track")
     head = tag("tr", tag("th", "Input", scope="col"), track, tag("th", "Turning point", scope="col"))
     foot = tag("tr", tag("td"), scale.axis(signed=True), tag("td"))
     note = f"One input at a time, in per cent, from half to twice. As the data are, {study.best} is best."
     return plot_html(title, note, (tag("thead", head), tag("tbody", *rows), tag("tfoot", foot)))
+
+
+def name_inputs(inputs: Sequence[str]) -> str:
+    """Write the columns of inputs as words; what is in brackets is a value and stays.
+
+    >>> name_inputs(["offer.unit_cost 5 % by supplier", "offer.unit_cost (supplier T. B_1)"])
+    'offer: unit cost 5 % by supplier; offer: unit cost (supplier T. B_1)'
+    """
+    parts = [name.partition(" (") for name in inputs]
+    return "; ".join(head.replace(".", ": ", 1).replace("_", " ") + mark + rest for head, mark, rest in parts)
 
 
 def turn_words(study: Study, turn: Turn) -> str:

@@ -15,7 +15,14 @@ from decisor.trace.events import ActionResult, Conclusion, MeaningChoice, NodeRe
 from decisor.types import Decision, Objection, Observation, Ranking, Record, RuleTest
 from decisor.views.answer_charts import charts_of_decision
 from decisor.views.chart_drawing import chart_html
-from decisor.views.comparison import NOT_CHOSEN, Comparison, dot_plot_html, find_comparison, split_sentences
+from decisor.views.comparison import (
+    NOT_CHOSEN,
+    Comparison,
+    dot_plot_html,
+    find_comparison,
+    name_inputs,
+    split_sentences,
+)
 from decisor.views.links import Anchors, EvidenceCell, anchors_of, cell_anchor, figures_html, link_text, row_anchor
 from decisor.views.markup import Html, join, tag
 from decisor.views.rankings import studies_of, study_html
@@ -204,7 +211,7 @@ def list_checks(
         if ranking.robustness is not None and ranking.trials:
             times = round(ranking.robustness * ranking.trials)
             yield check_html(
-                f"Best in {times:,} of {ranking.trials:,} trials: {'; '.join(ranking.varied)}".rstrip(": "),
+                f"Best in {times:,} of {ranking.trials:,} trials: {name_inputs(ranking.varied)}".rstrip(": "),
                 not (comparison and comparison.is_unsure),
             )
     elif comparison is not None and comparison.table is not None:

@@ -248,7 +248,7 @@ def event_lines(event: Event) -> Sequence[Text]:
         case ActionResult(observation=observation, seconds=seconds):
             return [observation_line(observation, seconds), *first_rows(observation)]
         case UnreadableReply(reason=reason):
-            return [problem_line("asked again", explain_reason(reason))]
+            return [problem_line("retrying", explain_reason(reason))]
         case FailedCall(text=text):
             return [problem_line("the LLM failed", text)]
         case ShortenedPrompt(text=text):

@@ -255,6 +255,14 @@ def import_place(place: str) -> ImportedStore:
     return ImportedStore(f"duckdb:///{path}", (*files.left_out, *json.loads(report.read_text("utf-8"))["notes"]))
 
 
+def forget_place(place: str) -> None:
+    """Remove the store that the files of a place were read into."""
+    folder = stores()
+    path = folder / f"{digest_files(find_data_files(place), folder)}.duckdb"
+    for file in (path, path.with_suffix(".json")):
+        file.unlink(missing_ok=True)
+
+
 def stores() -> Path:
     folder = cache_folder() / "files"
     try:

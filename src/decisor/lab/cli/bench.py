@@ -44,7 +44,7 @@ def generate_command(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder.")],
     size: Annotated[str, typer.Option(help="tiny, small, medium, large, huge, or NODESxEDGES.")] = "small",
     seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same files.")] = 0,
-    questions: Annotated[int, typer.Option(min=1, help="At most so many.")] = 20,
+    questions: Annotated[int, typer.Option(min=1, help="Maximum number of questions.")] = 20,
 ) -> None:
     """Generate a new world with questions that have one best decision, in the released layout."""
     from decisor.lab.dqa.generator import generate_dataset
@@ -75,7 +75,7 @@ def extract_command(
     save: Annotated[Path, typer.Argument(help="A savegame as Clausewitz text.")],
     definitions: Annotated[Path, typer.Option(help="The game's map file of trading nodes, or its file of goods.")],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder.")],
-    questions: Annotated[int, typer.Option(min=1, help="At most so many.")] = 200,
+    questions: Annotated[int, typer.Option(min=1, help="Maximum number of questions.")] = 200,
 ) -> None:
     """Read a world from a savegame, simulate it, and write questions in the released layout."""
     from decisor.lab.dqa.savegames import extract_worlds

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from decisor.lab.evaluation.suite import SuiteRequest
     from decisor.lab.reproduction.runs import Estimate
     from decisor.lab.training import HopExample, MeasuredQueries
-    from decisor.techniques.shared.query_scorer import Rarity
 
 
 Names = list[str] | None
@@ -53,9 +52,9 @@ def eval_command(
     graph: Annotated[Names, typer.Option("--graph", metavar="URL", help="With --questions: a graph.")] = None,
     docs: Annotated[Names, typer.Option("--docs", metavar="PLACE", help="With --questions: documents.")] = None,
     store: Annotated[str | None, typer.Option(help="The run store: a file (run.db), or postgresql://...")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, help="Run everything so many times (1).")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seeds what is sampled.")] = None,
-    limit_cases: Annotated[int | None, typer.Option(min=1, help="So many of each benchmark, evenly by group.")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, help="Runs of every combination (1).")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of sampled replies.")] = None,
+    limit_cases: Annotated[int | None, typer.Option(min=1, help="Cases of each benchmark, evenly by group.")] = None,
     share: Annotated[float | None, typer.Option(min=0.001, max=1.0, help="Share of each benchmark: 0.1.")] = None,
     ids: Annotated[Names, typer.Option("--ids", help="Only these cases, with commas or repeated.")] = None,
     max_dollars: Annotated[float | None, typer.Option(min=0.0, help="Dollars for the whole run.")] = None,
@@ -68,8 +67,12 @@ def eval_command(
     limit_seconds: Annotated[float | None, typer.Option(min=0.0, help="Seconds for one case.")] = None,
     limit_actions: Annotated[int | None, typer.Option(min=1, help="Actions (queries) for one case.")] = None,
     cases_at_once: Annotated[int | None, typer.Option(min=1, max=10_000, help="Cases at a time (8).")] = None,
-    calls_at_once: Annotated[int | None, typer.Option(min=1, max=10_000, help="At one provider, at most.")] = None,
-    grace: Annotated[float | None, typer.Option(min=0.0, help="Seconds for what is under way when stopped.")] = None,
+    calls_at_once: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="Maximum calls at once at one provider (32).")
+    ] = None,
+    grace: Annotated[
+        float | None, typer.Option(min=0.0, help="Seconds to finish running cases when stopped (10).")
+    ] = None,
     patience: Annotated[
         float | None, typer.Option(min=1.0, help="Seconds to wait for a database or an LLM that went away (600).")
     ] = None,
@@ -84,7 +87,13 @@ def eval_command(
     """
     from decisor.errors import SetupError
     from decisor.lab.evaluation.postgres_store import open_store
-    from decisor.lab.evaluation.suite import SuiteRequest, format_suite_table, open_suite, read_suite
+    from decisor.lab.evaluation.suite import (
+        SuiteRequest,
+        format_suite_table,
+        open_suite,
+        open_suite_to_price,
+        read_suite,
+    )
     from decisor.lab.reproduction.runs import estimate_suites, format_estimates
     from decisor.lab.statistics import STATES
 
@@ -122,7 +131,7 @@ def eval_command(
     if executor not in ("local", "ray"):
         raise SetupError(f"--executor is local or ray, not {executor!r}.")
     # Open the suite before the store: a mistyped name must not leave an empty store behind.
-    to_run = open_suite(request, os.environ)
+    to_run = (open_suite_to_price if dry_run else open_suite)(request, os.environ)
     if executor == "ray" and "://" not in request.store:
         raise SetupError("--executor ray needs a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
     estimates = estimate_suites([(request, to_run)], request.store)
@@ -209,10 +218,12 @@ async def run_suite_here(suite: Suite, store: RunStore, request: SuiteRequest) -
     with Display() as display:
         tally = await evaluate_suite(suite, store, stop, display.hear, say=display.say)
     paid = tally.usage
-    cost = "" if not paid.calls else f"; {format_count(paid.calls, 'call')} bought now, {format_dollars(paid.dollars)}"
+    cost = (
+        "" if not paid.calls else f"; {format_count(paid.calls, 'call')} paid for now, {format_dollars(paid.dollars)}"
+    )
     print(
         f"decisor: {tally.done} of {format_count(tally.total, 'case')} in {time.monotonic() - began:.1f} s{cost}. "
-        f"Store: {hide_credentials(request.store)}",
+        f"Store: {store.db.name}",
         file=sys.stderr,
     )
     if tally.done < tally.total:
@@ -233,7 +244,7 @@ def run_suite_on_ray(store: RunStore, request: SuiteRequest, workers: int | None
     def on_signal(number: int, frame: object) -> None:
         codes[0] = 128 + number
         if not stop.stopping.is_set():
-            print("decisor: stopping; the workers end, and what they have bought is kept", file=sys.stderr)
+            print("decisor: stopping; replies that were paid for are saved", file=sys.stderr)
         stop.ask()
 
     for one in (signal.SIGINT, signal.SIGTERM):
@@ -267,15 +278,17 @@ class Display:
     def hear(self, tally: Tally) -> None:
         for pair in [pair for pair in tally.left_out if pair not in self.printed]:
             self.printed.add(pair)
-            self.line(format_left_out(*pair, tally.left_out[pair]))
-        self.progress.update(self.task, total=tally.total, completed=tally.done, description=format_tally(tally))
+            self.say(f"{pair[1]} on {pair[0]} is left out: {tally.left_out[pair]}")
+        parts = [] if tally.accuracy is None else [f"{100 * tally.accuracy:.1f} % right"]
+        others = ("over_budget", "unscored", "crashed")
+        parts += [f"{tally.states[name]} {name}" for name in others if tally.states[name]]
+        words = ", ".join([*parts, format_dollars(tally.usage.dollars)])
+        self.progress.update(self.task, total=tally.total, completed=tally.done, description=words)
 
     def say(self, news: str) -> None:
         from decisor.system.text import clean_one_line
 
-        self.line(clean_one_line(f"decisor: {news}", 400))
-
-    def line(self, text: str) -> None:
+        text = clean_one_line(f"decisor: {news}", 400)
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def __exit__(self, *failure: object) -> None:
@@ -284,44 +297,8 @@ class Display:
             self.progress.__exit__(None, None, None)
 
 
-def format_tally(tally: Tally) -> str:
-    """Format the accuracy, the other outcomes and the cost of a run so far.
-
-    >>> from decisor.lab.evaluation.runner import Tally
-    >>> from collections import Counter
-    >>> format_tally(Tally(10, Counter(right=3, wrong=1, crashed=1)))
-    '75.0 % right, 1 crashed, $0.00'
-    """
-    parts = [] if tally.accuracy is None else [f"{100 * tally.accuracy:.1f} % right"]
-    parts += [f"{tally.states[name]} {name}" for name in ("over_budget", "unscored", "crashed") if tally.states[name]]
-    return ", ".join([*parts, format_dollars(tally.usage.dollars)])
-
-
-def format_left_out(benchmark: str, technique: str, why: str) -> str:
-    """Format the line that says why a technique is left out on a benchmark.
-
-    >>> format_left_out("game24", "rag", "It reads passages.")
-    'decisor: rag on game24 is left out: It reads passages.'
-    """
-    from decisor.system.text import clean_one_line
-
-    return clean_one_line(f"decisor: {technique} on {benchmark} is left out: {why}", 400)
-
-
 def format_dollars(amount: float | None) -> str:
     return "price unknown" if amount is None else f"${amount:.2f}"
-
-
-def hide_credentials(store: str) -> str:
-    """Return the place of a run store without user and password.
-
-    >>> hide_credentials("postgresql://me:secret@host/db"), hide_credentials("run.db")
-    ('postgresql://host/db', 'run.db')
-    """
-    from decisor.system.secrets import redact
-
-    scheme, mark, rest = store.partition("://")
-    return f"{scheme}://{redact(rest.rpartition('@')[2])}" if mark else store
 
 
 MOST_FEATURES = 10
@@ -336,48 +313,45 @@ def train_root() -> None:
 @app.command("query-scorer")
 def train_query_scorer(
     out: Annotated[Path, typer.Option(help="The folder to write: trees.npz and card.json.")],
-    corpus: Annotated[Path | None, typer.Option(help="Passages as JSON lines: id, title, text (.gz too).")] = None,
+    corpus: Annotated[Path, typer.Option(help="Passages as JSON lines: id, title, text (.gz too).")],
     questions: Annotated[
-        Path | None, typer.Option(help="Questions as JSON lines: question, gold (ids of passages), decomposition ...")
-    ] = None,
-    generated: Annotated[bool, typer.Option(help="Train on a made-up encyclopaedia instead of your data.")] = False,
+        Path, typer.Option(help="Questions as JSON lines: question, gold (ids of passages), decomposition ...")
+    ],
     assess: Annotated[
         str, typer.Option(help="after or before: whether queries are scored after they are run.")
     ] = "after",
-    seed: Annotated[int, typer.Option(help="Of the candidates and the trees.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of candidates and trees.")] = 0,
 ) -> None:
     """Train the query scorer of furepa on measured retrieval ranks. Say how well it chooses on held-out questions.
 
     decisor train query-scorer --corpus corpus.jsonl --questions questions.jsonl --out scorer
     """
+    from decisor.documents.passage import read_passages
     from decisor.errors import SetupError
-    from decisor.lab.training import drop_hit_features, fit_query_scorer
-    from decisor.techniques.shared.query_scorer import QueryScorer, Rarity, count_splits_by_feature, save_query_scorer
+    from decisor.lab.training import drop_hit_features, fit_query_scorer, read_hop_examples
+    from decisor.techniques.shared.query_scorer import QueryScorer, count_splits_by_feature, save_query_scorer
 
     if assess not in ("before", "after"):
         raise SetupError(f"--assess is before or after, not {assess!r}.")
-    if generated == bool(corpus and questions):
-        raise SetupError("Name --corpus and --questions, or --generated, and not both.")
-    examples, passages, about = generate_training_data() if generated else read_training_data(corpus, questions)
+    passages = {one.id: Record(one.id, {"title": one.title}, one.text) for one in read_passages(corpus)}
+    examples = read_hop_examples(questions, passages)
     if len(examples) < 10:
         raise SetupError(
             f"Only {len(examples)} of the questions have their gold passages in the corpus: at least 10 are needed."
         )
-    candidates = asyncio.run(measure_with_progress(examples, passages, seed, Rarity() if generated else None))
+    candidates = asyncio.run(measure_with_progress(examples, passages, seed))
     candidates = drop_hit_features(candidates) if assess == "before" else candidates
     figures = measure_held_out(candidates, seed)
     scorer = fit_query_scorer(candidates, seed)
     card: dict[str, Value] = {
-        "data": about,
+        "data": f"{questions.name} over {corpus.name}, {len(passages)} passages",
         "assess": assess,
         "questions": len(examples),
         "candidates": len(candidates.ranks),
         **figures,
         "splits": count_splits_by_feature(scorer),
     }
-    # A scorer of made-up passages is asked about real ones: the untrained rule steadies it (docs/measurements).
-    rule = 0.4 if generated and assess == "after" else 0.0
-    save_query_scorer(QueryScorer(scorer.trees, scorer.rarity, card, rule), out)
+    save_query_scorer(QueryScorer(scorer.trees, scorer.rarity, card), out)
     for name, value in figures.items():
         print(f"{name.replace('_', ' ')}: {value}")
     splits = [f"{name} {count}" for name, count in count_splits_by_feature(scorer).items()]
@@ -387,30 +361,7 @@ def train_query_scorer(
     print(f"Wrote {out}. Use it with: decisor ask ... --technique furepa -o scorer={out}{option}")
 
 
-def read_training_data(corpus: Path | None, questions: Path | None) -> tuple[list[HopExample], dict[str, Record], str]:
-    from decisor.documents.passage import read_passages
-    from decisor.lab.training import read_hop_examples
-
-    assert corpus and questions
-    passages = {one.id: Record(one.id, {"title": one.title}, one.text) for one in read_passages(corpus)}
-    return (
-        read_hop_examples(questions, passages),
-        passages,
-        f"{questions.name} over {corpus.name}, {len(passages)} passages",
-    )
-
-
-def generate_training_data() -> tuple[list[HopExample], dict[str, Record], str]:
-    from decisor.lab.qa.encyclopaedia import make_encyclopaedia
-
-    encyclopaedia = make_encyclopaedia()
-    passages = dict(encyclopaedia.passages)
-    return list(encyclopaedia.examples), passages, f"generated, {len(passages)} passages"
-
-
-async def measure_with_progress(
-    examples: list[HopExample], passages: dict[str, Record], seed: int, weights: Rarity | None
-) -> MeasuredQueries:
+async def measure_with_progress(examples: list[HopExample], passages: dict[str, Record], seed: int) -> MeasuredQueries:
     from rich.progress import Progress
 
     from decisor.documents.index import build_memory_index
@@ -422,9 +373,7 @@ async def measure_with_progress(
     )
     with Progress(console=error_console(), transient=True) as bar:
         task = bar.add_task("Running candidate queries", total=len(examples))
-        return await measure_queries(
-            examples, passages, index, seed, lambda count: bar.update(task, completed=count), weights
-        )
+        return await measure_queries(examples, passages, index, seed, lambda count: bar.update(task, completed=count))
 
 
 def measure_held_out(candidates: MeasuredQueries, seed: int) -> dict[str, Value]:

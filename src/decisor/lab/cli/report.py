@@ -18,22 +18,19 @@ from decisor.errors import SetupError
 from decisor.system.wording import format_count
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
     from decisor.lab.evaluation.store import Key, RunStore
-    from decisor.lab.report.document import BenchmarkReport, Report
+    from decisor.lab.report.document import BenchmarkReport, Report, ReportDiff
     from decisor.types import LLM
 
 T = TypeVar("T")
 
 
 def command(
-    run: Annotated[str, typer.Argument(help="The store of a run, as decisor eval keeps it (RUN.db).")],
+    run: Annotated[str, typer.Argument(help="The run store that decisor eval wrote (RUN.db).")],
     against: Annotated[str | None, typer.Option(help="An earlier run to compare with.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one page that works offline.")] = None,
     judge: Annotated[str | None, typer.Option(help="MODEL or MODEL@URL: a second opinion on failures.")] = None,
-    judge_cases: Annotated[int, typer.Option(min=1, help="On so many failures at most.")] = 100,
+    judge_cases: Annotated[int, typer.Option(min=1, help="Maximum number of failures judged.")] = 100,
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables as Markdown.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="One line for each outcome.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
@@ -41,7 +38,8 @@ def command(
     """Report a run: results with intervals, comparisons, failures, and each case's story."""
     from decisor.lab.evaluation.comparisons import collect_opinions, measure_agreement
     from decisor.lab.evaluation.postgres_store import open_store
-    from decisor.lab.report.document import make_report
+    from decisor.lab.report.document import make_report, report_as_json
+    from decisor.lab.report.tables import report_as_csv, report_as_markdown
 
     if markdown + csv + as_json > 1:
         raise SetupError("Give one of --markdown, --csv and --json.")
@@ -63,7 +61,14 @@ def command(
             # A machine reads standard output then, so the notice goes to standard error.
             write_report_page(report, store, html, states, sys.stderr if markdown or csv or as_json else sys.stdout)
     if markdown or csv or as_json:
-        print(format_report_text(report, markdown, csv), end="")
+        print(
+            report_as_markdown(report)
+            if markdown
+            else report_as_csv(report)
+            if csv
+            else json.dumps(report_as_json(report), allow_nan=False) + "\n",
+            end="",
+        )
     elif not html:
         print_report(report)
 
@@ -71,6 +76,7 @@ def command(
 def ask_with_judge(judge: str, ask: Callable[[LLM], Awaitable[T]]) -> T:
     """Call ``ask`` with the named LLM, close the LLM, and return the answer."""
     from decisor.llms.choose import choose_llm
+    from decisor.llms.shared import close_llm
 
     judging = choose_llm(judge, os.environ)
     if judging is None:
@@ -80,22 +86,9 @@ def ask_with_judge(judge: str, ask: Callable[[LLM], Awaitable[T]]) -> T:
         try:
             return await ask(judging)
         finally:
-            if (end := getattr(judging, "close", None)) is not None:
-                await end()
+            await close_llm(judging)
 
     return asyncio.run(run())
-
-
-def format_report_text(report: Report, markdown: bool, csv: bool) -> str:
-    from decisor.lab.report.document import report_as_json
-    from decisor.lab.report.tables import report_as_csv
-    from decisor.lab.report.tables import report_as_markdown as as_markdown
-
-    if markdown or csv:
-        return as_markdown(report) if markdown else report_as_csv(report)
-    from decisor.system.serialization import finite_json_value
-
-    return json.dumps(finite_json_value(report_as_json(report)), allow_nan=False) + "\n"
 
 
 def write_report_page(
@@ -122,72 +115,24 @@ def write_report_page(
 
 
 def print_report(report: Report) -> None:
-    """Print a table for each benchmark, then the clear differences between techniques."""
+    """Print the table of ``decisor eval``, then what there is to say of each benchmark."""
+    from decisor.lab.evaluation.suite import format_suite_table
+    from decisor.lab.report.charts import describe_agreement
     from decisor.system.text import clean_one_line
 
-    console = clean_console(sys.stdout, None if sys.stdout.isatty() else 140)
-    for one in report.benchmarks:
-        console.print(build_benchmark_table(one, report, narrow=console.width < 110))
-        for line in list_remarks(one, report):
-            console.print(line, markup=False)
-    if report.opinion:
-        from decisor.lab.report.charts import describe_agreement
-
-        console.print(clean_one_line(describe_agreement(report.opinion), 300), markup=False)
-    if report.diff:
-        show_diff(report, console)
-
-
-def build_benchmark_table(one: BenchmarkReport, report: Report, narrow: bool) -> Table:
-    """Build the table of one benchmark. narrow: leave out tokens and seconds, and show the rarer outcomes in one
-    column.
-    """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from decisor.lab.report.charts import format_money, format_percent, format_short_number, spell_out_name
-    from decisor.lab.statistics import STATES, ComparedSide
-    from decisor.system.text import clean_one_line
-
-    grid = Table(
-        title=f"{clean_one_line(one.name)}, {format_count(one.cases, 'case')}", title_justify="left", box=SIMPLE_HEAD
-    )
-    rows = [row for row in one.rows if not row.group]
-    states = [state for state in STATES if state in ("right", "wrong") or any(row.states[state] for row in rows)]
-    grid.add_column("technique", overflow="fold", min_width=12)
-    outcomes = [spell_out_name(state) for state in states]
-    costs: tuple[str, ...] = ("calls", "tokens", "cost", "seconds")
-    if narrow:
-        outcomes, costs = ["right", "wrong", *(["other"] if len(states) > 2 else [])], ("calls", "cost")
-    for name in ("accuracy", "95 %", *outcomes, *costs):
-        grid.add_column(name, justify="right")
-    for row in rows:
-        within = f"{100 * row.interval.low:.1f}-{100 * row.interval.high:.1f}" if row.interval else ""
-        dollars = None if row.usage.dollars is None else row.usage.dollars / row.outcomes
-        figures = {
-            "calls": format_short_number(row.usage.calls / row.outcomes),
-            "tokens": format_short_number(row.usage.tokens / row.outcomes),
-            "cost": format_money(dollars),
-            "seconds": f"{row.seconds:.3g}",
-        }
-        counts = [str(row.states[state]) for state in states]
-        if narrow:
-            # A narrow terminal has one column for all states but right and wrong.
-            rare = [f"{row.states[state]} {spell_out_name(state)}" for state in states[2:] if row.states[state]]
-            counts = [*counts[:2], *([", ".join(rare)] if len(states) > 2 else [])]
-        accuracy = "" if row.accuracy is None else format_percent(row.accuracy, 1)
-        who = Text(clean_one_line(report.label(ComparedSide(row.technique, row.model)), 60))
-        grid.add_row(who, accuracy, within, *counts, *(figures[what] for what in costs))
-    return grid
+    lines = [line for one in report.benchmarks for line in list_remarks(one, report)]
+    lines += [describe_agreement(report.opinion)] if report.opinion else []
+    lines += describe_run_diff(report.diff, report) if report.diff else []
+    console = clean_console(sys.stdout, None)
+    console.print(format_suite_table(report.outcomes), soft_wrap=True)
+    for line in lines:
+        console.print(clean_one_line(line, 400), soft_wrap=True)
 
 
 def list_remarks(one: BenchmarkReport, report: Report) -> list[str]:
     """Return a benchmark's clear differences, failures and crashes."""
     from decisor.lab.report.charts import format_points, format_probability
     from decisor.lab.report.tables import list_result_notes
-    from decisor.lab.statistics import ComparedSide
-    from decisor.system.text import clean_one_line
 
     lines = []
     for pair in one.comparisons:
@@ -204,7 +149,7 @@ def list_remarks(one: BenchmarkReport, report: Report) -> list[str]:
     for row in one.rows:
         if not row.group and row.failures:
             classes = ", ".join(f"{name} {many}" for name, many in row.failures.items())
-            lines.append(f"Failures of {report.label(ComparedSide(row.technique, row.model))}: {classes}")
+            lines.append(f"Failures of {report.label_of_row(row)}: {classes}")
     crashes = [
         case.reasons[-1]
         for case in report.outcomes
@@ -214,24 +159,20 @@ def list_remarks(one: BenchmarkReport, report: Report) -> list[str]:
         # A crash mostly has one cause for all cases, so the commonest reason is shown.
         why = max(crashes, key=crashes.count)
         lines.append(f"Crashed {len(crashes)}, most of all: {why} (decisor eval --again crashed runs them again)")
-    return [clean_one_line(line, 400) for line in lines]
+    return lines
 
 
-def show_diff(report: Report, console: Console) -> None:
+def describe_run_diff(diff: ReportDiff, report: Report) -> list[str]:
     from decisor.lab.report.charts import format_points, format_probability
-    from decisor.system.text import clean_one_line
 
-    assert report.diff is not None
-    changed = report.diff.changed
-    gained, lost = sum(one.after == "right" for one in changed), sum(one.before == "right" for one in changed)
-    console.print(f"Against the earlier run: {format_count(gained, 'case')} gained, {lost} lost.", markup=False)
-    for one in report.diff.comparisons:
+    gained, lost = diff.gained, diff.lost
+    lines = [f"Against the earlier run: {format_count(gained, 'case')} gained, {lost} lost."]
+    for one in diff.comparisons:
         within = f"{format_points(one.interval.low)} to {format_points(one.interval.high)}"
-        line = (
+        lines.append(
             f"  {one.benchmark}, {report.label(one.one)}: {format_points(one.difference)} points ({within}), "
             f"p {format_probability(one.p_holm)}, {one.pairs} pairs"
         )
-        console.print(clean_one_line(line, 300), markup=False)
-    for name in (*report.diff.only_here, *report.diff.only_there):
-        where = "this run" if name in report.diff.only_here else "the earlier run"
-        console.print(clean_one_line(f"  only in {where}: {name}", 300), markup=False)
+    for where, names in (("this run", diff.only_here), ("the earlier run", diff.only_there)):
+        lines += [f"  only in {where}: {name}" for name in names]
+    return lines

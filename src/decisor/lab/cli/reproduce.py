@@ -31,7 +31,9 @@ Names = list[str] | None
 def reproduce_command(
     paper: Annotated[str, typer.Argument(help="planrag, planrag-early, radagent, furepa or plan-rag.")] = "",
     table: Annotated[str, typer.Argument(help='A number, a name ("figure 5"), or all.')] = "",
-    models: Annotated[Names, typer.Option("--llm", help="MODEL or MODEL@BASE_URL; none: what asks no LLM.")] = None,
+    models: Annotated[
+        Names, typer.Option("--llm", help="MODEL or MODEL@BASE_URL; none: only what needs no LLM.")
+    ] = None,
     data: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The released files ($DECISOR_DATA).")] = None,
     benches: Annotated[
         Names, typer.Option("-b", "--bench", help='More of a benchmark: "dqa db=mysql://HOST", "popqa corpus=WIKI"')
@@ -85,7 +87,7 @@ def reproduce_command(
     if models:
         if models == [NONE]:
             request = replace(request, models=())
-        opened = open_planned_suites(plan_suites(tables, request, data, judge, more))
+        opened = open_planned_suites(plan_suites(tables, request, data, judge, more), dry_run)
         estimates = estimate_suites(opened, request.store)
         if dry_run:
             print(format_estimates(estimates), end="")
@@ -126,27 +128,28 @@ class Inputs:
     settings: Mapping[str, str]
 
 
-def open_planned_suites(requests: Sequence[SuiteRequest]) -> list[tuple[SuiteRequest, Suite]]:
+def open_planned_suites(requests: Sequence[SuiteRequest], dry_run: bool) -> list[tuple[SuiteRequest, Suite]]:
     """Open the suites, a benchmark at a time; one that lacks its files is named and left out.
 
     Raises:
         SetupError: all of them lack something.
     """
-    from decisor.lab.evaluation.suite import open_suite, parse_suite_entry
+    from decisor.lab.evaluation.suite import open_suite, open_suite_to_price, parse_suite_entry
 
+    open_one = open_suite_to_price if dry_run else open_suite
     opened, faults = [], dict[str, str]()
     for request in requests:
         benches = []
         for bench in request.benches:
             try:
-                for one in open_suite(replace(request, benches=(bench,)), os.environ).benches.values():
+                for one in open_one(replace(request, benches=(bench,)), os.environ).benches.values():
                     one.cases()
                 benches.append(bench)
             except SetupError as error:
                 faults[parse_suite_entry(bench)[0]] = str(error)
         if benches:
             complete = replace(request, benches=tuple(benches))
-            opened.append((complete, open_suite(complete, os.environ)))
+            opened.append((complete, open_one(complete, os.environ)))
     if faults and not opened:
         raise SetupError(next(iter(faults.values())))
     for bench, why in faults.items():

@@ -100,7 +100,9 @@ def extract_candidate(text: str, candidates: Sequence[str]) -> str:
             continue
         if normalize_candidate_name(part) in whole:
             return whole[normalize_candidate_name(part)]
-        for region in (find_marked_parts(part, numbers), [part]):
+        # What its writer marked; of numbers, building ids too.
+        marked = [next(group for group in match.groups() if group) for match in MARKED.finditer(part)]
+        for region in (marked + (ID.findall(part) if numbers else []), [part]):
             candidates_here = find_mentions(region, whole, numbers)
             if len(candidates_here) == 1:
                 return whole[candidates_here.pop()]
@@ -108,12 +110,6 @@ def extract_candidate(text: str, candidates: Sequence[str]) -> str:
             if candidates_here and region == [part] and part is tail:
                 return ""
     return ""
-
-
-def find_marked_parts(text: str, numbers: bool) -> list[str]:
-    """Return the parts of a text that its writer marked. If candidates are numbers, these include building ids."""
-    stretches = [next(group for group in match.groups() if group) for match in MARKED.finditer(text)]
-    return stretches + (ID.findall(text) if numbers else [])
 
 
 def find_mentions(texts: Sequence[str], names: Iterable[str], numbers: bool) -> set[str]:
@@ -203,6 +199,8 @@ class DqaBench:
 
     @asynccontextmanager
     async def environment(self, case: Case) -> AsyncIterator[Environment]:
+        from decisor.session.model_tools import list_modelling_tools
+        from decisor.tools.abilities import is_database_tool
         from decisor.tools.toolbox import Toolbox
 
         one = self.shared.cases[case.id]
@@ -215,7 +213,9 @@ class DqaBench:
                 language = "sql" if self.form == "sql" else "cypher"
                 tool = BareTool(tool, format_bare_schema(one.world.data, self.form), language)
             more = [make_whatif_tool(one)] if self.tools == "both" else []
-            yield Toolbox([tool, *more, *(modelling(tool) if self.tools == "decision_model" else ())])
+            if self.tools == "decision_model":
+                more += list_modelling_tools([tool] if is_database_tool(tool) else [], None)
+            yield Toolbox([tool, *more])
 
     async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
         """Score a decision and sort its failure into a class.
@@ -318,13 +318,6 @@ def is_right_in_substance(decision: Decision, events: Sequence[TraceEntry], one:
     return any(score_named_candidate(text, one.case.gold[0], one.candidates, one.ties).tie_right for text in texts)
 
 
-def modelling(tool: Tool) -> Sequence[Tool]:
-    from decisor.session.model_tools import list_modelling_tools
-    from decisor.tools.abilities import is_database_tool
-
-    return list_modelling_tools([tool] if is_database_tool(tool) else [], None)
-
-
 def make_whatif_tool(one: WorldCase) -> Tool:
     from decisor.decision_models.ranking import rank_what_if
     from decisor.tools.whatif import WhatIfTool
@@ -353,20 +346,11 @@ def find_retrieval_kinds(outcomes: Iterable[Outcome]) -> Kinds:
         rank = (one.technique != SPLITTER, one.technique, one.repeat)
         key = one.case, one.model
         if key not in by_question or rank < by_question[key][0]:
-            by_question[key] = rank, kind_of_retrievals(one.counts.get("retrievals", 0))
+            by_question[key] = rank, ("none", "SR", "MR")[min(one.counts.get("retrievals", 0), 2)]
     named = {key: name for key, (_, name) in by_question.items()}
     if len({model for _, model in named}) == 1:
         named |= {(case, ""): name for (case, _), name in named.items()}
     return named
-
-
-def kind_of_retrievals(retrievals: int) -> str:
-    """Return the kind of a question for a number of retrievals: none, SR (one) or MR (several).
-
-    >>> kind_of_retrievals(0), kind_of_retrievals(1), kind_of_retrievals(4)
-    ('none', 'SR', 'MR')
-    """
-    return ("none", "SR")[retrievals] if retrievals < 2 else "MR"
 
 
 def retrieval_kind_of(outcome: Outcome, by_question: Kinds) -> str:

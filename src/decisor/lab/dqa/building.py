@@ -30,8 +30,8 @@ import numpy as np
 
 from decisor.errors import SetupError
 from decisor.lab.dqa.locating import Semantics, vary_figures
-from decisor.lab.dqa.rows import BUILDING, BuildingRow, DemandRow, GoodsRow, SupplyRow, read_world_tables
-from decisor.types import BulkSource, Goal
+from decisor.lab.dqa.rows import BUILDING, BuildingRow, DemandRow, GoodsRow, SupplyRow
+from decisor.types import Goal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -330,8 +330,3 @@ def compute_demand(
     for of, place in zip(goods, where.tolist(), strict=True):
         total[of] += most_in[place]
     return np.asarray(figures.pop_demand[:, None] + total)
-
-
-async def read_economy(source: BulkSource) -> BuildingData:
-    """Read the economy from a relational or graph database; raise SetupError on another schema."""
-    return BuildingData.of(await read_world_tables(source, BUILDING))

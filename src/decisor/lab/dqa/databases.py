@@ -32,13 +32,11 @@ from decisor.lab.dqa.worlds import (
     build_world_schema,
 )
 from decisor.sandbox.engines import parse_url
-from decisor.system.extras import require_package
 from decisor.system.secrets import hide_password
 from decisor.types import BulkSource, Tool
 
 if TYPE_CHECKING:
     import psycopg
-    from pyspark.sql.connect.session import SparkSession
 
 
 async def open_database(url: str) -> Tool:
@@ -66,60 +64,6 @@ def form_of_url(url: str) -> str:
     return "graph" if scheme in ("kglite", "bolt", "neo4j") else "sql"
 
 
-SPARK_TYPES = {"str": "STRING", "float": "DOUBLE", "int": "INT", "bool": "BOOLEAN"}
-
-
-def to_spark(world: WorldData, url: str) -> None:
-    """Write a world to a new database on Spark.
-
-    Raise SetupError if the database exists or cannot be written; then nothing of the world stays.
-    """
-    with spark_session(url) as (session, name):
-        session.sql(f"CREATE DATABASE `{name}`")
-        try:
-            for table, rows in world.tables.items():
-                types = WORLD_TABLES[table].types
-                kinds = ", ".join(f"`{column}` {SPARK_TYPES[kind]}" for column, kind in types.items())
-                frame = session.createDataFrame(list(rows), kinds)
-                # One partition, as Spark keeps an order of rows only within a file.
-                frame.coalesce(1).write.saveAsTable(f"`{name}`.`{table}`")
-        except Exception:
-            # Spark has no transactions over tables, so what was begun is dropped.
-            session.sql(f"DROP DATABASE `{name}` CASCADE")
-            raise
-
-
-@contextlib.contextmanager
-def spark_session(place: str) -> Iterator[tuple[SparkSession, str]]:
-    """Open a session on the server of a place, for the database that it names.
-
-    Raises:
-        SetupError: pyspark is missing, or the server does not do what it is asked for.
-    """
-    with require_package("pyspark, as Spark is read through it", "spark"):
-        from decisor.sandbox.engines.spark import open_spark_session, spark_complaint
-
-        server, name = split_spark_url(place)
-        session = open_spark_session(server)
-    try:
-        yield session, name
-    except Exception as error:  # of Spark, gRPC and Arrow, which share no class
-        raise SetupError(f"Cannot change {place.partition(';')[0]}: {spark_complaint(error)}") from error
-    finally:
-        session.stop()
-
-
-def split_spark_url(url: str) -> tuple[str, str]:
-    """Split a Spark URL into the URL of the server and the name of the database.
-
-    >>> split_spark_url("sc://host:15002/shop;token=x")
-    ('sc://host:15002/;token=x', 'shop')
-    """
-    parts = urlsplit(url)
-    name, mark, options = parts.path.lstrip("/").partition(";")
-    return urlunsplit(parts._replace(path=f"/{mark}{options}")), name.replace("`", "``")
-
-
 async def load_database(dump: Path, url: str) -> None:
     """Read a .sql or .cql dump and write it to the store at ``url``, completely or not at all.
 
@@ -130,14 +74,13 @@ async def load_database(dump: Path, url: str) -> None:
 
 
 async def load_world(world: WorldData, url: str) -> None:
-    """Write a world to SQLite, DuckDB, PostgreSQL, MariaDB, Spark, or a graph (kglite, Bolt)."""
+    """Write a world to SQLite, DuckDB, PostgreSQL, MariaDB, MySQL, or a graph (kglite, Bolt)."""
     engine, place = parse_url(url)
     writers: dict[str, Callable[[WorldData, str], None]] = {
         "sqlite": to_sqlite,
         "duckdb": to_duckdb,
         "postgres": to_postgres,
         "mysql": to_mysql,
-        "spark": to_spark,
     }
     if engine in writers:
         await asyncio.to_thread(writers[engine], world, place)
@@ -280,14 +223,12 @@ def own_place_url(url: str, key: str) -> str:
     """
     parts = urlsplit(url)
     scheme = parts.scheme.partition("+")[0]
-    if parts.path.strip("/").partition(";")[0] or "label=" in parts.query:
+    if parts.path.strip("/") or "label=" in parts.query:
         return ""
     if scheme in ("bolt", "neo4j"):
         return urlunsplit(parts._replace(query=urlencode({"label": PREFIX + key})))
     if scheme in ("mysql", "mariadb", "postgresql", "postgres"):
         return urlunsplit(parts._replace(path=f"/{PREFIX}{key}"))
-    if scheme in ("sc", "spark"):
-        return urlunsplit(parts._replace(path=f"/{PREFIX}{key}{parts.path.lstrip('/')}"))
     return ""
 
 
@@ -389,9 +330,6 @@ def drop_own_place(place: str) -> None:
         from decisor.graphs.load import drop_labelled_graph
 
         drop_labelled_graph(place)
-    elif parts.scheme in ("sc", "spark"):
-        with spark_session(place) as (session, quoted):
-            session.sql(f"DROP DATABASE IF EXISTS `{quoted}` CASCADE")
     elif parts.scheme.startswith("postgres"):
         import psycopg
 

@@ -32,14 +32,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from decisor.lab.benchmark import Outcome
 from decisor.trace.events import ActionResult, ActionStart, GraphPlan, Plan, PlanChange, TraceEntry, events_of
 from decisor.types import Observation, Value
 
 Failure = Literal["RULES", "FORM", "CAN", "MIS", "DEEP", "QUR", "OTH"]
-Reading = Literal["any", "all"]
 
 DATABASES = frozenset({"sql", "cypher"})
 NEEDED: Mapping[str, Mapping[str, re.Pattern[str]]] = {
@@ -259,30 +257,6 @@ def is_split_into(whole: frozenset[str], parts: Sequence[frozenset[str]]) -> boo
             covered |= part & whole
             count += 1
     return count >= 2 and len(covered) >= COVERED * len(whole)
-
-
-COURSES = ("none", "once", "several")
-
-
-class Course(NamedTuple):
-    """The course of a run, from the tags of its outcome."""
-
-    retrieved: str
-    """None, once or several."""
-    missed: list[str]
-    """Needed values that were not retrieved."""
-    replans: list[tuple[str, str]]
-    """Change and kind of each replan."""
-
-
-def course_of_outcome(outcome: Outcome) -> Course:
-    tags = [tag.partition(": ") for tag in outcome.tags]
-    replans = [what.partition(", ") for kind, _, what in tags if kind == "replan"]
-    return Course(
-        COURSES[min(outcome.counts.get("retrievals", 0), 2)],
-        [what for kind, _, what in tags if kind == "missed"],
-        [(change, kind) for change, _, kind in replans],
-    )
 
 
 def classify_replans(events: Sequence[TraceEntry]) -> tuple[ReplanClass, ...]:

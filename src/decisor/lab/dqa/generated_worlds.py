@@ -52,19 +52,9 @@ def _draw_names(parts: Iterable[str], count: int, rng: np.random.Generator) -> l
 
 
 def _extend_names(names: Sequence[str], count: int) -> list[str]:
-    """Return ``count`` names: the given ones, then the same with _b, _c and so on."""
+    """Return ``count`` names: the given ones, then the same with _2, _3 and so on."""
     rounds = -(-count // len(names))
-    return [*names, *(f"{name}_{_letters_of_number(turn)}" for turn in range(1, rounds) for name in names)][:count]
-
-
-def _letters_of_number(number: int) -> str:
-    """Convert a number to the letters of a suffix.
-
-    >>> _letters_of_number(1), _letters_of_number(26)
-    ('b', 'ba')
-    """
-    head, tail = divmod(number, 26)
-    return (_letters_of_number(head) if head else "") + chr(ord("a") + tail)
+    return [*names, *(f"{name}_{turn}" for turn in range(2, rounds + 1) for name in names)][:count]
 
 
 Floats = NDArray[np.float64]

@@ -225,7 +225,8 @@ def write_cypher(world: WorldData, path: Path) -> None:
         for name, rows in world.tables.items():
             table = WORLD_TABLES[name]
             for row in rows:
-                values = dict(zip(table.types, map(cypher_literal, row), strict=True))
+                texts = (str(cell).lower() if isinstance(cell, bool) else sql_literal(cell) for cell in row)
+                values = dict(zip(table.types, texts, strict=True))
                 properties = ", ".join(f"{to}: {values[column]}" for column, to in table.properties.items())
                 if not table.ends:
                     file.write(f"CREATE (:{table.label} {{{properties}}});\n")
@@ -246,15 +247,6 @@ def sql_literal(value: object) -> str:
     if isinstance(value, str):
         return f'"{value}"'
     return str(value).upper() if isinstance(value, bool) else repr(value)
-
-
-def cypher_literal(value: object) -> str:
-    """Format a value as a literal of the released graph format.
-
-    >>> cypher_literal("velmere"), cypher_literal(True), cypher_literal(0.1)
-    ('"velmere"', 'true', '0.1')
-    """
-    return str(value).lower() if isinstance(value, bool) else sql_literal(value)
 
 
 YEAR = "1500"
@@ -377,11 +369,6 @@ def find_world_questions(world: Trade | Supply, seed: int) -> Iterator[WorldQues
     if isinstance(world, Trade):
         return find_trade_questions(world, rng)
     return find_supply_questions(world, rng)
-
-
-def name_of_subject(world: Trade | Supply, question: WorldQuestion) -> str:
-    """Return the name of the country or goods that a question is about."""
-    return (world.countries if isinstance(world, Trade) else world.goods)[question.subject]
 
 
 def write_world_question(world: Trade | Supply, question: WorldQuestion) -> Question:

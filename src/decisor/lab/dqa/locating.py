@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from decisor.errors import SetupError
-from decisor.lab.dqa.rows import LOCATING, CountryRow, FlowRow, NodeRow, PowerRow, read_world_tables
-from decisor.types import BulkSource, Goal
+from decisor.lab.dqa.rows import LOCATING, CountryRow, FlowRow, NodeRow, PowerRow
+from decisor.types import Goal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -338,8 +338,3 @@ class NodePower:
     @property
     def share(self) -> float:
         return self.foreign / self.total
-
-
-async def read_trade_network(source: BulkSource) -> LocatingData:
-    """Read the trade network from a relational or graph database; raise SetupError on another schema."""
-    return LocatingData.of(await read_world_tables(source, LOCATING))

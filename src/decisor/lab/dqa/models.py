@@ -61,14 +61,15 @@ async def recognise_model(
         return None
     # Every session asks this module of its databases; the simulators are loaded where there is a world.
     from decisor.lab.dqa import building, locating
+    from decisor.lab.dqa.rows import BUILDING, LOCATING, read_world_tables
 
     try:
         if kind == "locating":
-            trade = await locating.read_trade_network(source)
+            trade = locating.LocatingData.of(await read_world_tables(source, LOCATING))
             country = find_spoken_name(text, trade.network.countries)
             return trade.model(country, semantics) if country else None
         if kind == "building":
-            economy = await building.read_economy(source)
+            economy = building.BuildingData.of(await read_world_tables(source, BUILDING))
             goods = find_spoken_name(text, economy.chains.goods)
             return economy.model(goods, semantics) if goods else None
     except (SetupError, ToolError):

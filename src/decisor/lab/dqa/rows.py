@@ -216,8 +216,8 @@ async def read_graph_tables(source: BulkSource, names: Sequence[str]) -> WorldRo
         # Cypher gives null for a property that does not exist, so the misspelt files show in the data only.
         if name == "node_country" and table.rows and all(row[3] is None for row in table.rows):
             table = await fetch_whole(source, query.replace("n.has_merchant", "n.has_has_merchant"))
-        # Cypher has no order of writing; Neo4j and kglite number elements as they are made.
-        in_order = sorted(table.rows, key=lambda row: element_number(row[-1]))
+        # Cypher has no order of writing; Neo4j ("4:1f0c:12") and kglite (12) number elements as they are made.
+        in_order = sorted(table.rows, key=lambda row: int(str(row[-1]).rsplit(":", 1)[-1]))
         kind = WORLD_TABLES[name]
         rows[name] = [build_typed_row(kind, dict(zip(kind.types, row[:-1], strict=True))) for row in in_order]
     return rows
@@ -243,15 +243,6 @@ def build_cypher(name: str) -> str:
     ]
     parts = [f"{column} AS c{at}" for at, column in enumerate(columns)]
     return f"MATCH {pattern} RETURN {', '.join([*parts, 'elementId(n) AS written'])}"
-
-
-def element_number(element: object) -> int:
-    """Return the number that ends an element's id, such as "4:1f0c:12" (Neo4j) or "12".
-
-    >>> element_number("4:1f0c:12"), element_number(12)
-    (12, 12)
-    """
-    return int(str(element).rsplit(":", 1)[-1])
 
 
 async def fetch_whole(source: BulkSource, query: str) -> Table:

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -28,7 +28,6 @@ from decisor.lab.dqa.generator import Dataset, QuestionedWorld, find_world_quest
 
 TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}])|([<>!?]?=|[<>])|(#.*)|([^\s{}="#<>!?]+|[!?])|(")')
 DEEPEST = 200
-SIGNS = {(sign, False) for sign in ("=", "<", ">", "<=", ">=", "!=", "?=")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,10 @@ class SaveBlock:
 
 SaveValue: TypeAlias = "str | SaveBlock"
 SavePath: TypeAlias = tuple[str, ...]
-SaveToken = tuple[str, bool]  # its text, and whether it was quoted
+SaveToken = tuple[str, str, int]
+"""Its kind ({, }, = for any sign, end, or '' for a text), its text, and its line."""
+SaveTokens = Iterator[tuple[SaveToken, SaveToken]]
+"""Each token with the next one."""
 
 
 def parse_save_number(text: str, default: float = 0.0) -> float:
@@ -105,94 +107,69 @@ def iterate_save_sections(
     Raises:
         ParseError: braces or quotes do not match.
     """
-    tokens = _Tokens(lines)
-    for key, first in _iterate_entries(tokens, 0):
-        if key in opened and first == ("{", False):
-            for entry, begun in _iterate_entries(tokens, 1):
-                yield (key, entry), _value(tokens, begun, 1)
+    tokens = pairwise(read_save_tokens(lines))
+    for key, first in iterate_entries(tokens, 0):
+        if key in opened and first[0] == "{":
+            for entry, begun in iterate_entries(tokens, 1):
+                yield (key, entry), read_save_value(tokens, begun, 1)
         elif sections is None or key in sections:
-            yield (key,), _value(tokens, first, 0)
+            yield (key,), read_save_value(tokens, first, 0)
         # Sections that nobody asked for are skipped token by token, so memory holds one section at most.
-        elif first == ("{", False):
-            tokens.skip()
+        elif first[0] == "{":
+            depth = 1
+            while depth and (token := next(tokens, None)):
+                depth += (token[0][0] == "{") - (token[0][0] == "}")
+            if depth:
+                raise ParseError("The text ends inside a block.", "unclosed")
 
 
-@dataclass
-class _Tokens:
-    """The tokens of lines, with one token of lookahead."""
-
-    lines: Iterable[str]
-    line: int = 0
-
-    def __post_init__(self) -> None:
-        self.source = self._read()
-        self.ahead = next(self.source, None)
-
-    def take(self) -> SaveToken | None:
-        token, self.ahead = self.ahead, next(self.source, None)
-        return token
-
-    def skip(self) -> None:
-        """Skip the rest of a block whose { was already taken."""
-        depth = 1
-        while depth:
-            token = self.take()
-            if token is None:
-                raise self.unclosed()
-            depth += (token == ("{", False)) - (token == ("}", False))
-
-    def unclosed(self) -> ParseError:
-        return ParseError(f"The text ends at line {self.line} inside a block.", "unclosed")
-
-    def _read(self) -> Iterator[SaveToken]:
-        rest = ""
-        for line in self.lines:
-            self.line += 1
-            text, rest = rest + line.rstrip("\r\n"), ""
-            for match in TOKEN.finditer(text):
-                if match[6]:
-                    rest = text[match.start() :] + "\n"  # the string goes on in the next line
-                    break
-                if match[1] is not None:
-                    yield match[1].replace('\\"', '"'), True
-                elif not match[4]:
-                    yield match[0], False
-        if rest:
-            raise ParseError(f"The text ends at line {self.line} inside quotes.", "unclosed")
+def read_save_tokens(lines: Iterable[str]) -> Iterator[SaveToken]:
+    """Yield the tokens of a text, and two of the kind "end", so that each has one behind it."""
+    rest, number = "", 0
+    for number, line in enumerate(lines, 1):
+        text, rest = rest + line.rstrip("\r\n"), ""
+        for match in TOKEN.finditer(text):
+            if match[6]:
+                rest = text[match.start() :] + "\n"  # the string goes on in the next line
+                break
+            if match[1] is not None:
+                yield "", match[1].replace('\\"', '"'), number
+            elif not match[4]:
+                yield "=" if match[3] else match[2] or "", match[0], number
+    if rest:
+        raise ParseError(f"The text ends at line {number} inside quotes.", "unclosed")
+    yield from [("end", "", number)] * 2
 
 
-def _iterate_entries(tokens: _Tokens, depth: int) -> Iterator[tuple[str, SaveToken]]:
+def iterate_entries(tokens: SaveTokens, depth: int) -> Iterator[tuple[str, SaveToken]]:
     """Yield (key, first token of the value) of each entry of a block. The caller takes the rest of the value."""
-    while (token := tokens.take()) is not None:
-        if token == ("}", False):
-            if not depth:
-                raise ParseError(f"A block is closed at line {tokens.line} that was never opened.", "unopened")
+    for (kind, text, line), ahead in tokens:
+        if kind == "end" and depth:
+            raise ParseError(f"The text ends at line {line} inside a block.", "unclosed")
+        if kind == "}" and not depth:
+            raise ParseError(f"A block is closed at line {line} that was never opened.", "unopened")
+        if kind in ("}", "end"):
             return
-        # A key is told from a list item only by the sign behind it: hence the token of lookahead.
-        if token != ("{", False) and tokens.ahead is not None and tokens.ahead in SIGNS:
-            tokens.take()
-            value = tokens.take()
-            if value is None or value == ("}", False):
-                raise ParseError(f"{token[0]!r} has no value at line {tokens.line}.", "syntax")
-            yield token[0], value
+        # A key is told from a list item only by the sign behind it.
+        if not kind and ahead[0] == "=":
+            value = next(tokens)[1]
+            if value[0] in ("}", "end"):
+                raise ParseError(f"{text!r} has no value at line {line}.", "syntax")
+            next(tokens)
+            yield text, value
         else:
-            yield "", token
-    if depth:
-        raise tokens.unclosed()
+            yield "", (kind, text, line)
 
 
-def _value(tokens: _Tokens, first: SaveToken, depth: int) -> SaveValue:
-    if first != ("{", False):
-        return first[0]
+def read_save_value(tokens: SaveTokens, first: SaveToken, depth: int) -> SaveValue:
+    kind, text, line = first
+    if kind != "{":
+        return text
     # The parser recurses, and a file may nest more deeply than Python can.
     if depth >= DEEPEST:
-        raise ParseError(f"Blocks are nested more than {DEEPEST} deep at line {tokens.line}.", "depth")
-    return SaveBlock(
-        tuple((key, _value(tokens, begun, depth + 1)) for key, begun in _iterate_entries(tokens, depth + 1))
-    )
-
-
-Amounts = list[tuple[int, int, float]]  # goods, building, amount
+        raise ParseError(f"Blocks are nested more than {DEEPEST} deep at line {line}.", "depth")
+    entries = iterate_entries(tokens, depth + 1)
+    return SaveBlock(tuple((key, read_save_value(tokens, begun, depth + 1)) for key, begun in entries))
 
 
 def read_economies(sections: dict[str, SaveBlock], goods_file: SaveBlock) -> Iterator[tuple[str, Supply]]:
@@ -230,8 +207,8 @@ def _build_economy(
         for code, amount in state.block("pop_needs").items:
             if code.isdecimal() and int(code) < len(goods) and isinstance(amount, str):
                 needs[int(code)] += parse_save_number(amount)
-    outputs, makers, most_output = _split_amounts(_list_amounts("output_goods", buildings, len(goods)))
-    used, users, most_used = _split_amounts(_list_amounts("input_goods", buildings, len(goods)))
+    outputs, makers, most_output = _read_amounts("output_goods", buildings, len(goods))
+    used, users, most_used = _read_amounts("input_goods", buildings, len(goods))
     return add_supply_state(
         Supply(
             tuple(name for name, _ in goods),
@@ -252,18 +229,14 @@ def _build_economy(
     )
 
 
-def _list_amounts(section: str, buildings: list[tuple[int, SaveBlock]], count: int) -> Amounts:
-    """Return the maximum amounts that each building takes or gives. Outputs include the throughput of the building."""
+def _read_amounts(section: str, buildings: list[tuple[int, SaveBlock]], count: int) -> tuple[Ints, Ints, Floats]:
+    """Return goods, building and maximum of each amount taken or given; outputs include the building's throughput."""
     rows = []
     for place, (_, building) in enumerate(buildings):
         factor = building.number("throughput", 1.0) if section == "output_goods" else 1.0
         for code, amount in building.block(section).block("goods").items:
             if code.isdecimal() and int(code) < count and isinstance(amount, str) and parse_save_number(amount) > 0:
                 rows.append((int(code), place, parse_save_number(amount) * factor))
-    return rows
-
-
-def _split_amounts(rows: Amounts) -> tuple[Ints, Ints, Floats]:
     return (
         np.array([row[0] for row in rows], dtype=np.int64),
         np.array([row[1] for row in rows], dtype=np.int64),

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from decisor.errors import SetupError
 from decisor.graphs.load import GraphEdge, GraphNode
-from decisor.lab.benchmark import Case, Row, read_question_rows
+from decisor.lab.benchmark import Case, read_question_rows
 from decisor.lab.dqa.building import BuildingData
 from decisor.lab.dqa.locating import LocatingData
 from decisor.lab.dqa.rows import MISNAMED, WORLD_TABLES, build_typed_row
@@ -81,6 +81,8 @@ def read_dqa_cases(folder: Path, scenario: Scenario, form: Form, limit: int | No
     Raises:
         SetupError: the folder, a question or its database cannot be read.
     """
+    from decisor.decision_models.ranking import rank_what_if
+
     if not (folder / scenario / "questions").is_dir():
         raise SetupError(NO_FOLDER.format(folder=folder, scenario=scenario))
     questions = read_dqa_questions(folder, scenario, form)
@@ -88,13 +90,14 @@ def read_dqa_cases(folder: Path, scenario: Scenario, form: Form, limit: int | No
     cases = []
     for question in questions[:limit]:
         world, subject = find_world(question.database, worlds), question.subject
-        released, printed = (find_tie_set(world.data, subject, semantics) for semantics in ("released", "paper"))
+        models = [model_of_subject(world.data, subject, semantics) for semantics in ("released", "paper")]
+        released, printed = (rank_what_if(model, trials=0).ties for model in models)
         cases.append(
             WorldCase(
                 Case(question.id, question.question, (question.gold,), question.scenario),
                 world,
                 subject,
-                model_of_subject(world.data, subject, "released").candidates(),
+                models[0].candidates(),
                 # Generated questions have their gold answer from the printed rules.
                 next((ties for ties in (released, printed) if question.gold in ties), (question.gold,)),
                 printed,
@@ -119,13 +122,6 @@ def find_world(path: Path, worlds: dict[str, DqaWorld]) -> DqaWorld:
         worlds[key] = DqaWorld(key, path, parse_dump(content.decode("utf-8")))
     worlds[str(path)] = worlds[key]
     return worlds[key]
-
-
-def find_tie_set(data: WorldData, subject: str, semantics: str) -> tuple[str, ...]:
-    """Return the tie set: all candidates that are best."""
-    from decisor.decision_models.ranking import rank_what_if
-
-    return rank_what_if(model_of_subject(data, subject, semantics), trials=0).ties
 
 
 def find_able_candidates(data: WorldData, subject: str) -> frozenset[str]:
@@ -177,17 +173,10 @@ def read_dqa_questions(folder: Path, scenario: Scenario, form: Form) -> list[Dqa
     manifest = folder / "MANIFEST.tsv"
     lines = manifest.read_text(encoding="utf-8").splitlines() if manifest.is_file() else []
     moved = {line.split("\t")[0]: line.split("\t")[1] for line in lines if "\t" in line}
-    return [
-        parse_released_question(item, folder, scenario, form, moved)
-        for item in read_released_questions(folder, scenario)
-    ]
-
-
-def read_released_questions(folder: Path, scenario: Scenario) -> list[Row]:
     for name in QUESTIONS[scenario]:
         path = folder / scenario / "questions" / name
         if path.is_file():
-            return list(read_question_rows(path))
+            return [parse_released_question(row, folder, scenario, form, moved) for row in read_question_rows(path)]
     raise SetupError(f"{folder} holds no questions: there is no {scenario}/questions/{QUESTIONS[scenario][0]}.")
 
 

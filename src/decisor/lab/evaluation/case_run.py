@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -12,7 +12,7 @@ from decisor.errors import LLMError, SetupError
 from decisor.lab.benchmark import Bench, Case, Outcome, Score, State
 from decisor.lab.evaluation.applicability import DoesNotApply
 from decisor.lab.evaluation.outages import EnvironmentWatch, LLMWatch, Outages
-from decisor.lab.judges import environment_llm_usage, find_own_llms, usage_by_role
+from decisor.lab.judges import find_own_llms
 from decisor.parsing.prompting import USUAL, Asking, Calling
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run, Technique
@@ -66,24 +66,19 @@ NO_TOOL = ("There is no tool", "There is no function")
 
 
 def find_trace_marks(entries: Sequence[TraceEntry]) -> tuple[str, ...]:
-    """Return each mark of a trace once, in the order above."""
-    names = set(_iterate_marks(entries))
-    return tuple(name for name in ("unread_reply", "unknown_tool", "failed_action", "cut_off") if name in names)
-
-
-def _iterate_marks(entries: Sequence[TraceEntry]) -> Iterator[str]:
+    """Return each mark of a trace once, in a fixed order."""
     # An action without a result was under way when the run ended.
     complete = {result.action for result in events_of(entries, ActionResult)}
+    marks = set()
     for entry in entries:
         match entry.event:
             case UnreadableReply(reason=reason):
-                yield "unread_reply"
-                if reason == "unknown_tool":
-                    yield "unknown_tool"
+                marks |= {"unread_reply", "unknown_tool"} if reason == "unknown_tool" else {"unread_reply"}
             case ActionStart() if entry.id not in complete:
-                yield "cut_off"
+                marks.add("cut_off")
             case ActionResult(observation=observation) if observation.error:
-                yield "unknown_tool" if observation.note.startswith(NO_TOOL) else "failed_action"
+                marks.add("unknown_tool" if observation.note.startswith(NO_TOOL) else "failed_action")
+    return tuple(name for name in ("unread_reply", "unknown_tool", "failed_action", "cut_off") if name in marks)
 
 
 @dataclass(frozen=True)
@@ -157,7 +152,7 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
                     raise DoesNotApply(str(error)) from error
             finally:
                 # Read before the environment closes, and even if the technique failed: its simulator was paid for.
-                simulated = environment_llm_usage(env)
+                simulated = getattr(env, "llm_usage", Usage())
             score = await attempt.bench.score(case, decision, trace.entries)
             snapshots = await score_snapshots(case, attempt.bench, decision, score, trace.entries)
             judge: Callable[..., Awaitable[Score]] | None = getattr(attempt.bench, "judged", None)
@@ -186,6 +181,7 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
     path = critical_seconds(trace.entries)
     score = score or Score(None)
     unread = sum(1 for _ in events_of(trace.entries, UnreadableReply))
+    beside = {"judge": score.judging + snapshots.judging, "simulator": simulated}
     outcome = Outcome(
         benchmark=attempt.benchmark,
         case=case.id,
@@ -208,7 +204,7 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
         seconds=round(max(time.monotonic() - began, path), 6),
         critical=round(path, 6),
         snapshots=snapshots.right,
-        beside=usage_by_role(score.judging + snapshots.judging, simulated),
+        beside={name: usage for name, usage in beside.items() if usage.calls or usage.tokens},
     )
     return outcome, trace.entries
 

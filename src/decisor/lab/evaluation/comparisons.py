@@ -34,7 +34,7 @@ from decisor.llms.shared import Journal
 from decisor.system.tasks import map_concurrently
 from decisor.system.wording import format_count
 from decisor.trace.events import ActionResult, ActionStart, GraphPlan, Plan, PlanChange, RunStart, TraceEntry, events_of
-from decisor.types import LLM, Completion, Observation, Question, Sampling
+from decisor.types import LLM, Completion, Question, Sampling
 
 MEANINGS: Mapping[str, str] = {
     "CAN": "it considered the wrong candidates: one that cannot change the outcome, or never the best one",
@@ -88,7 +88,8 @@ class Agreement:
     """The agreement of rules and judge."""
 
     judge: str
-    failures: int
+    asked: int
+    """Number of failures that it was asked about."""
     read: int
     """Number of opinions that could be read."""
     agreed: float | None
@@ -123,7 +124,8 @@ async def collect_opinions(store: RunStore, llm: LLM, most: int = 100, at_once: 
     names = {one.benchmark for one in failed}
     classes = {name: list_possible_classes({one.failure for one in failed if one.benchmark == name}) for name in names}
     # One class is no choice, and agreeing on it says nothing.
-    failed = sample_evenly([one for one in failed if len(classes[one.benchmark]) > 1], most)
+    failed = [one for one in failed if len(classes[one.benchmark]) > 1]
+    failed = [failed[at * len(failed) // most] for at in range(most)] if len(failed) > most else failed
     if not failed:
         raise SetupError("A second opinion needs failures with two or more classes to choose from: this run has none.")
     journal = Journal(StoreBook(store))
@@ -155,9 +157,8 @@ async def ask_failure_class(
     # The form compares verdicts without case; the report names classes as the rules do.
     spelled = {name.casefold(): name for name in classes}
     meanings = "\n".join(f"{name}: {MEANINGS.get(name, name.replace('_', ' '))}" for name in classes)
-    question = next((start.question for start in events_of(entries, RunStart)), Question(""))
     user = CASE.substitute(
-        question=quote_lines(format_question_with_rules(question), 12_000),
+        question=quote_lines(format_asked_question(entries), 12_000),
         gold=quote_lines("\n".join(one.gold)),
         answer=quote_lines(one.text or one.answer or "(none)"),
         steps=quote_lines(format_trace_steps(entries), 24_000),
@@ -165,11 +166,6 @@ async def ask_failure_class(
     run, form = open_judge_run(llm), verdict_form(list(spelled), TEXT)
     word = await ask_verdict(run, form, user, system=SYSTEM, sampling=Sampling(max_tokens=500), classes=meanings)
     return None if word is None else spelled[word]
-
-
-def format_question_with_rules(question: Question) -> str:
-    """Return the question with its rules, without which nobody can tell the data that it needs."""
-    return "\n\n".join(text.strip() for text in (question.rules, question.text, question.goal) if text)
 
 
 def format_trace_steps(entries: Sequence[TraceEntry]) -> str:
@@ -184,25 +180,12 @@ def format_trace_steps(entries: Sequence[TraceEntry]) -> str:
             case ActionStart(tool=tool, input=text):
                 lines.append(f"{tool}: {text}")
             case ActionResult(observation=observation):
-                lines.append("-> " + format_judged_observation(observation))
+                records = observation.records
+                rows = [f"{record.id}: {record.text or dict(record.fields)}" for record in records[:20]]
+                rows += [f"and {len(records) - 20} more"] if len(records) > 20 else []
+                note = [observation.note] if observation.note else []
+                lines.append("-> " + ("\n   ".join([*note, *rows]) or "nothing"))
     return "\n".join(lines)
-
-
-def format_judged_observation(observation: Observation) -> str:
-    records = observation.records
-    rows = [f"{record.id}: {record.text or dict(record.fields)}" for record in records[:20]]
-    more = [f"and {len(records) - 20} more"] if len(records) > 20 else []
-    note = [observation.note] if observation.note else []
-    return "\n   ".join([*note, *rows, *more]) or "nothing"
-
-
-def sample_evenly(outcomes: Sequence[Outcome], most: int) -> list[Outcome]:
-    """Return at most ``most`` outcomes, spread evenly over the given ones.
-
-    >>> [one.case for one in sample_evenly([Outcome("b", str(n), "t", "", 0, "wrong") for n in range(10)], 4)]
-    ['0', '2', '5', '7']
-    """
-    return [outcomes[at * len(outcomes) // most] for at in range(most)] if len(outcomes) > most else list(outcomes)
 
 
 def measure_agreement(opinions: Sequence[Opinion], judge_name: str) -> Agreement:
@@ -213,7 +196,7 @@ def measure_agreement(opinions: Sequence[Opinion], judge_name: str) -> Agreement
     same = sum(rule == word for rule, word in pairs)
     return Agreement(
         judge=judge_name,
-        failures=len(opinions),
+        asked=len(opinions),
         read=len(pairs),
         agreed=same / len(pairs) if pairs else None,
         kappa=kappa([rule for rule, _ in pairs], [word for _, word in pairs]),
@@ -272,21 +255,20 @@ async def rank_by_preference(
             by_case[one.benchmark, one.model, one.case][one.technique] = one
 
     async def rank(outcomes: Mapping[str, Outcome]) -> dict[str, float] | None:
-        first = next(iter(outcomes.values()))
+        question = format_asked_question(store.trace(next(iter(outcomes.values())).key))
         answers = {name: format_judged_answer(one, store) for name, one in outcomes.items()}
         run = open_judge_run(journal.llm(llm))
-        return await score_all_pairs(format_asked_question(first, store), answers, Preference(TOOL_CRITERIA), run)
+        return await score_all_pairs(question, answers, Preference(TOOL_CRITERIA), run)
 
     complete = [outcomes for outcomes in by_case.values() if len(outcomes) == len(set(techniques))]
     points = await map_concurrently(rank, complete, at_once)
     return compute_mean_ranks([one for one in points if one is not None])
 
 
-def format_asked_question(one: Outcome, store: RunStore) -> str:
-    """Return the question with its rules, as the technique got them."""
-    for start in events_of(store.trace(one.key), RunStart):
-        return "\n\n".join(part for part in (start.question.rules, start.question.text) if part)
-    return one.case
+def format_asked_question(entries: Sequence[TraceEntry]) -> str:
+    """Return the question with its rules, without which nobody can tell the data that it needs."""
+    question = next((start.question for start in events_of(entries, RunStart)), Question(""))
+    return "\n\n".join(text.strip() for text in (question.rules, question.text, question.goal) if text)
 
 
 def format_judged_answer(one: Outcome, store: RunStore) -> str:

@@ -93,7 +93,6 @@ class CaseSample:
 
 LOOK_AGAIN = 0.5
 STOP_SECONDS = 5.0
-Hear = Callable[[Outcome, Sequence[TraceEntry]], None]
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,6 @@ async def evaluate_suite(
     store: RunStore,
     stop: Stop | None = None,
     hear: Callable[[Tally], None] = lambda tally: None,
-    finished: Hear = lambda outcome, events: None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Tally:
     """Run all unfinished cases and wait for other processes until all is done or ``stop`` says so.
@@ -217,7 +215,6 @@ async def evaluate_suite(
         journal=journal,
         stop=stop or Stop(),
         hear=hear,
-        finished=finished,
         outages=Outages(suite.patience, say, list_breakers(every)),
     )
     async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
@@ -237,7 +234,10 @@ async def evaluate_suite(
         work.outages.proven |= {key[3] for key, state in finished_states.items() if state != "crashed"}
         # A finished run is only reported: trying out techniques would open databases for nothing.
         if any(task.key not in finished_states for task in planned_tasks):
-            work.tally.left_out = await find_unfit_techniques(suite, cases)
+            for label, some in cases.items():
+                for first in list(some.values())[:1]:
+                    misfits = await find_misfits(suite.benches[label], first, suite.techniques)
+                    work.tally.left_out |= {(label, technique): why for technique, why in misfits.items()}
             planned_tasks = [task for task in planned_tasks if (task.key[0], task.key[2]) not in work.tally.left_out]
         await writer.do(lambda store: store.plan(planned_tasks))
         # Read the keys of replies once, so that a new request needs no look into the store.
@@ -255,19 +255,6 @@ async def evaluate_suite(
         for (benchmark, technique), why in work.tally.left_out.items():
             raise SetupError(f"{technique} on {benchmark}: {why}")
     return work.tally
-
-
-async def find_unfit_techniques(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> dict[tuple[str, str], str]:
-    """Return, by benchmark and technique, why the technique cannot work on the benchmark.
-
-    Raise SetupError if a benchmark lacks something.
-    """
-    reasons = {}
-    for label, some in cases.items():
-        for first in list(some.values())[:1]:
-            for technique, why in (await find_misfits(suite.benches[label], first, suite.techniques)).items():
-                reasons[label, technique] = why
-    return reasons
 
 
 def list_breakers(llms: Iterable[SharedLLM]) -> dict[str, Retries]:
@@ -301,7 +288,6 @@ class Work:
     journal: Journal
     stop: Stop
     hear: Callable[[Tally], None]
-    finished: Hear
     outages: Outages
     tally: Tally = field(default_factory=Tally)
 
@@ -354,7 +340,6 @@ class Work:
                 continue
             if await self.writer.do(partial(RunStore.finish, outcome=outcome, entries=events, fence=claim.fence)):
                 self.tally.states[outcome.state] += 1
-                self.finished(outcome, events)
             self.tally.usage = self.journal.bought
             self.hear(self.tally)
 

@@ -218,15 +218,11 @@ class RunStore:
         with self.transaction():
             rows = self.db.rows(claim, (self.owner,))
             # Asking for locks is slow, so the dead are looked for only if nothing is free.
-            if not rows and self._free_the_dead():
+            if not rows:
+                owners = self.db.rows("SELECT DISTINCT owner FROM cases WHERE outcome IS NULL AND owner IS NOT NULL")
+                self.db.many(FREE, [one for one in owners if one[0] != self.owner and not self.db.living(one[0])])
                 rows = self.db.rows(claim, (self.owner,))
         return Claim(tuple(rows[0][:5]), rows[0][5]) if rows else None
-
-    def _free_the_dead(self) -> bool:
-        owners = self.db.rows("SELECT DISTINCT owner FROM cases WHERE outcome IS NULL AND owner IS NOT NULL")
-        dead = [(number,) for (number,) in owners if number != self.owner and not self.db.living(number)]
-        self.db.many(FREE, dead)
-        return bool(dead)
 
     def left(self) -> int:
         """Count the planned cases that are not finished. Cases that others work on are included."""

@@ -154,6 +154,14 @@ def open_suite(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
     )
 
 
+def open_suite_to_price(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
+    """Open a suite that is priced and not run: an LLM without endpoint or key goes by its name."""
+    try:
+        return open_suite(request, environ)
+    except SetupError:
+        return open_suite(request, {"OPENAI_API_KEY": "none", "ANTHROPIC_API_KEY": "none", **environ})
+
+
 def label_bench(text: str) -> str:
     """Return the label under which a store holds a benchmark: its name and what changes a case.
 
@@ -250,25 +258,20 @@ def format_suite_table(outcomes: Iterable[Outcome]) -> str:
     or ran over their budget; the other two states stand beside it. Calls and tokens are means over outcomes, dollars
     the sum.
     """
-    rows = summarise_outcomes(map(keep_table_fields, outcomes))
+    # Only the fields that the table needs, so that any number of outcomes fits in memory.
+    rows = summarise_outcomes(
+        Outcome(one.benchmark, one.case, one.technique, one.model, one.repeat, one.state, usage=one.usage)
+        for one in outcomes
+    )
     lines = [
         HEAD,
         *(format_suite_cells(row) for row in sorted(rows, key=lambda row: (row.benchmark, row.technique, row.model))),
     ]
     widths = [max(len(line[at]) for line in lines) for at in range(len(HEAD))]
-    return "\n".join(pad_table_line(line, widths) for line in lines)
-
-
-def keep_table_fields(one: Outcome) -> Outcome:
-    """Return only the fields of an outcome that the table needs, so that any number fits in memory."""
-    return Outcome(
-        benchmark=one.benchmark,
-        case=one.case,
-        technique=one.technique,
-        model=one.model,
-        repeat=one.repeat,
-        state=one.state,
-        usage=one.usage,
+    pads = [str.ljust] * 3 + [str.rjust] * (len(HEAD) - 3)
+    return "\n".join(
+        "  ".join(pad(cell, width) for pad, cell, width in zip(pads, line, widths, strict=True)).rstrip()
+        for line in lines
     )
 
 
@@ -286,12 +289,3 @@ def format_suite_cells(row: SummaryRow) -> tuple[str, ...]:
         f"{row.usage.tokens / row.outcomes:,.0f}",
         "unknown" if dollars is None else f"{dollars:.4f}",
     )
-
-
-def pad_table_line(row: Sequence[str], widths: Sequence[int]) -> str:
-    left = 3
-    padded = [
-        cell.ljust(width) if at < left else cell.rjust(width)
-        for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-    ]
-    return "  ".join(padded).rstrip()

@@ -1,23 +1,7 @@
 """The sets of questions over documents: how the released files of each are read, and which answers are right in it.
 
 A set is one value, ``QaSet``, beside the functions that parse its rows. Each is read as released, or as our own gzipped
-JSON lines with their corpus:
-
-* HotpotQA (Yang et al., EMNLP 2018): two-hop questions over Wikipedia; ``hotpot_dev_distractor_v1.json`` or
-  ``..._fullwiki_v1.json``. Right is a normalized exact match. ``distractor``: only questions of that setting.
-* 2WikiMultiHopQA (Ho et al., COLING 2020): two to four hops over Wikipedia; ``dev.json`` or ``train.json``. Right is an
-  exact match; ``id_aliases.json`` beside it adds accepted names.
-* MuSiQue (Trivedi et al., TACL 2022): two to four hops that cannot be shortened; ``musique_ans_v1.0_dev.jsonl``. Right
-  is an exact match with any alias.
-* StrategyQA (Geva et al., TACL 2021): yes-no questions with implicit steps; ``strategyqa_train.json`` with
-  ``strategyqa_train_paragraphs.json``, or dev.jsonl.gz with dev_corpus.jsonl.gz. Right is the first yes or no of the
-  answer. Each annotator marked their own evidence; ``recall@10`` is the best over annotators, as released.
-* ARC-Challenge (Clark et al., 2018): choices in science; ``ARC-Challenge-Test.jsonl`` (or with choices as two lists).
-  Right is the choice, named by letter or by text. Techniques that read passages need a ``corpus``.
-* PopQA (Mallen et al., ACL 2023): one fact about a thing, often a rare one; ``popQA.tsv``. Right is an answer that
-  contains an accepted one. ``longtail``: only the rarely read subjects, as Self-RAG and Plan-RAG report.
-* ParallelQA (Kim et al., "LLMCompiler", ICML 2024): figures of several things, compared; ``parallelqa_dataset.json``.
-  Right is a number within 10 %, else an exact match. Techniques that read passages need a ``corpus``.
+JSON lines with their corpus; ``SUMMARIES`` (``benchmark.py``) and docs/papers.md say what is right in it.
 
 HotpotQA and 2WikiMultiHopQA have one layout, and MuSiQue another:
 
@@ -236,10 +220,6 @@ def read_popqa_corpus(path: Path) -> Iterator[Passage]:
     return read_passages(beside)
 
 
-def keep_long_tail_cases(cases: list[Case]) -> list[Case]:
-    return [case for case in cases if int(str(case.facts["views"])) < LONG_TAIL_VIEWS]
-
-
 POPQA = QaSet(
     name="popqa",
     title="PopQA",
@@ -249,7 +229,7 @@ POPQA = QaSet(
     read_passages=read_popqa_corpus,
     right=contains_gold,
     option="longtail",
-    part=keep_long_tail_cases,
+    part=lambda cases: [case for case in cases if int(str(case.facts["views"])) < LONG_TAIL_VIEWS],
 )
 PopQABench = make_qa_bench(POPQA, __name__)
 

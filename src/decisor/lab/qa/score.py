@@ -8,7 +8,6 @@ passages that a scorer skipped, or that were cut, helped nobody to an answer.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -16,13 +15,14 @@ from typing import Literal, TypeVar
 
 from decisor.lab import text_match as answers
 from decisor.lab.benchmark import Case, Score
-from decisor.lab.text_match import NO_PUNCTUATION, em, harmonic_mean, hotpot_overlap
+from decisor.lab.text_match import em, harmonic_mean, hotpot_overlap
 from decisor.parsing.attribution import attribute_answer
 from decisor.trace.events import ActionResult, ActionStart, GraphResult, LLMCall, TraceEntry, events_of
 from decisor.types import Decision, Record
 
 K = TypeVar("K", bound=Hashable)
-Triple = tuple[str, str, str]
+
+
 Attribution = Literal["attributed", "declared", "unattributed"]
 
 
@@ -34,11 +34,6 @@ def recall_at(ranked: Sequence[K], gold: Iterable[K], k: int | None = None) -> f
     """
     all_gold = set(gold)
     return len(all_gold & set(ranked[:k])) / len(all_gold) if all_gold else 0.0
-
-
-def full_recall_at(ranked: Sequence[K], gold: Iterable[K], k: int | None = None) -> float:
-    """Return 1 if every gold item is in the first k, else 0. This bounds an answer that needs all of them."""
-    return float(recall_at(ranked, gold, k) == 1.0)
 
 
 def reciprocal_gold_rank(ranked: Sequence[K], gold: Iterable[K]) -> float:
@@ -116,37 +111,6 @@ def match_sets(predicted: Iterable[K], gold: Iterable[K]) -> GoldMatch:
     return GoldMatch(float(ours == theirs), harmonic_mean(precision, share), precision, share)
 
 
-def match_evidence(predicted: Iterable[Triple], gold: Sequence[Iterable[Triple]]) -> GoldMatch:
-    """Compare evidence triples (subject, relation, object) with gold, as 2WikiMultiHopQA does.
-
-    Case and punctuation do not count.
-
-    ``gold``: for each fact every accepted spelling of it (``spellings``). As released a prediction counts once for the
-    first fact it fits, and two predictions may fit one fact.
-
-    >>> match_evidence([("Emma", "author", "J. Austen")],
-    ...     [list_fact_spellings("Emma", "author", "Austen", others=["J Austen"])])
-    GoldMatch(em=1.0, f1=1.0, precision=1.0, recall=1.0)
-    """
-    triples = {normalize_triple(triple) for triple in predicted}
-    facts = [{normalize_triple(triple) for triple in fact} for fact in gold]
-    fitting = sum(any(triple in fact for fact in facts) for triple in triples)
-    precision, share = fitting / len(triples) if triples else 0.0, fitting / len(facts) if facts else 0.0
-    return GoldMatch(float(fitting == len(triples) == len(facts)), harmonic_mean(precision, share), precision, share)
-
-
-def list_fact_spellings(
-    subject: str, relation: str, object_: str, subjects: Iterable[str] = (), others: Iterable[str] = ()
-) -> list[Triple]:
-    """Return a fact under every accepted name of its two ends."""
-    return [(one, relation, other) for one in (subject, *subjects) for other in (object_, *others)]
-
-
-def normalize_triple(triple: Triple) -> Triple:
-    one, relation, other = (" ".join(part.lower().translate(NO_PUNCTUATION).split()) for part in triple)
-    return one, relation, other
-
-
 def classify_attribution(answer: str, documents: Sequence[Record]) -> Attribution:
     """Return the kind of attribution of an answer.
 
@@ -160,54 +124,6 @@ def classify_attribution(answer: str, documents: Sequence[Record]) -> Attributio
     """
     kind, _, _ = attribute_answer(answer, "", documents, looked=bool(documents))
     return "attributed" if kind == "attributed" else "unattributed" if documents else "declared"
-
-
-def plan_depth(needs: Mapping[K, Iterable[K]]) -> int:
-    """Return the length of the longest path of a plan, with the main question at 0.
-
-    It is 0 without a plan and 1 for questions side by side.
-
-    >>> plan_depth({}), plan_depth({"a": [], "b": []}), plan_depth({"a": [], "b": ["a"], "c": ["a", "b"]})
-    (0, 1, 3)
-
-    Raises:
-        ValueError: the needs go round in a circle.
-    """
-    depths: dict[K, int] = {}
-    waiting = {part: [need for need in direct if need in needs] for part, direct in needs.items()}
-    while waiting:
-        ready = [part for part, direct in waiting.items() if all(need in depths for need in direct)]
-        if not ready:
-            raise ValueError("the plan goes round in a circle")
-        for part in ready:
-            depths[part] = 1 + max((depths[need] for need in waiting.pop(part)), default=0)
-    return max(depths.values(), default=0)
-
-
-def find_references(questions: Sequence[str]) -> dict[int, list[int]]:
-    """Return the needs of numbered questions that refer to answers as #1 or <1>.
-
-    >>> find_references(["Who wrote Emma?", "Where was #1 born?"])
-    {1: [], 2: [1]}
-    """
-    return {
-        number: sorted({int(a or b) for a, b in REFERENCE.findall(text) if 0 < int(a or b) < number})
-        for number, text in enumerate(questions, 1)
-    }
-
-
-REFERENCE = re.compile(r"#(\d{1,2})\b|<(\d{1,2})>")
-
-
-def percent_by_depth(depths: Iterable[int]) -> dict[str, float]:
-    """Return the percentage of plans of depth 0, 1, 2, 3 and 4 or more, as Plan-RAG's Table 2.
-
-    >>> percent_by_depth([2, 2, 2, 1])
-    {'0': 0.0, '1': 25.0, '2': 75.0, '3': 0.0, '>=4': 0.0}
-    """
-    plans = Counter(min(number, 4) for number in depths)
-    total = sum(plans.values()) or 1
-    return {">=4" if number == 4 else str(number): 100 * plans[number] / total for number in range(5)}
 
 
 PROBE = 60
@@ -293,12 +209,14 @@ def score_qa_answer(case: Case, decision: Decision, events: Sequence[TraceEntry]
     metrics |= compute_retrieval_metrics(
         rankings, golds, [record.source for record in citations]
     ) | compute_answer_recall(case, rankings, events)
+    planned = [result.counts for result in events_of(events, GraphResult)]
     counts = {
         "retrievals": len(searches),
         "llm_calls": len([*events_of(events, LLMCall)]),
         "passages": len({source for ranking in rankings for source in ranking}),
         "cited": len(citations),
-        **plan_counts_of(events),
+        # Of a technique with a plan: nodes, depth, plan_fallback, degraded and so on.
+        **{name: number for name, number in (planned[-1] if planned else {}).items() if name != "retrievals"},
     }
     attribution = classify_attribution(decision.answer, citations)
     if won:
@@ -380,12 +298,6 @@ def list_rankings(events: Sequence[TraceEntry], read: frozenset[str] | None = No
 
 def list_trace_records(events: Sequence[TraceEntry]) -> list[Record]:
     return [record for result in events_of(events, ActionResult) for record in result.observation.records]
-
-
-def plan_counts_of(events: Sequence[TraceEntry]) -> dict[str, int]:
-    """Return the counts of a technique with a plan: nodes, depth, plan_fallback, degraded and so on."""
-    counts = [result.counts for result in events_of(events, GraphResult)]
-    return {name: number for name, number in (counts[-1] if counts else {}).items() if name != "retrievals"}
 
 
 def classify_qa_failure(

@@ -40,9 +40,8 @@ def make_charts(
     sides = sides_of(outcomes, benchmark)
     parts = {label(side): sides[side] for side in (ComparedSide(row.technique, row.model) for row in overall)}
     curve = make_budget_chart(parts)
-    cost = make_cost_chart("cost", "dollars a case", entries, dollars_of_case)
+    cost = make_cost_chart("cost", "dollars a case", entries, lambda row: row.dollars)
     plots = [
-        make_accuracy_chart(entries),
         # A curve over calls says more than the mean of calls, and dollars more than tokens; the others stand in for
         # them.
         curve or make_cost_chart("calls", "LLM calls a case", entries, lambda row: row.usage.calls / row.outcomes),
@@ -92,13 +91,6 @@ def curve_series(curves: Mapping[str, Sequence[CurvePoint]]) -> list[ChartSeries
 def accuracy_mark(name: str, x: float, row: SummaryRow) -> ChartMark:
     low, high = (row.interval.low, row.interval.high) if row.interval else (None, None)
     return ChartMark("", x, row.accuracy, name, low, high, f"of {row.counted}")
-
-
-def make_accuracy_chart(entries: Sequence[tuple[str, SummaryRow]]) -> Chart | None:
-    """Make the chart of accuracy by technique with its interval."""
-    scored = [(name, row) for name, row in entries if row.accuracy is not None]
-    series = [ChartSeries(name, (accuracy_mark(name, at, row),)) for at, (name, row) in enumerate(scored)]
-    return share_chart("accuracy", "bar", "Accuracy by technique", "", series)
 
 
 def make_budget_chart(parts: dict[str, list[Outcome]]) -> Chart | None:
@@ -158,17 +150,13 @@ def make_depth_chart(parts: dict[str, list[Outcome]]) -> Chart | None:
         depths = [min(4, one.counts["depth"]) for one in part if "depth" in one.counts and one.state in COUNTED]
         if depths:
             shares = [depths.count(depth) / len(depths) for depth in range(5)]
-            series.append(ChartSeries(name, depth_marks(shares, f"of {len(depths)}")))
+            of_all = f"of {len(depths)}"
+            marks = [ChartMark("", at, share, f"{at}{'+' * (at == 4)}", note=of_all) for at, share in enumerate(shares)]
+            series.append(ChartSeries(name, tuple(marks)))
     if not series:
         return None
     note = "0: no plan; 1: parts side by side; 2 and more: parts that wait for each other."
     return share_chart("depth-share", "bar", "How deep plans are", "", series, y="share of cases", note=note)
-
-
-def depth_marks(shares: Sequence[float], note: str) -> tuple[ChartMark, ...]:
-    return tuple(
-        ChartMark("", depth, share, "4+" if depth == 4 else str(depth), note=note) for depth, share in enumerate(shares)
-    )
 
 
 def make_rating_chart(
@@ -186,16 +174,12 @@ def make_rating_chart(
 
 def make_repeats_chart(entries: Sequence[tuple[str, SummaryRow]]) -> Chart | None:
     series = [
-        ChartSeries(name, tuple(ChartMark("", k, share, str(k)) for k, share in row.repeats.pass_at.items()))
+        ChartSeries(name, tuple(ChartMark("", k, share, str(k)) for k, share in row.pass_at.items()))
         for name, row in entries
-        if row.repeats
+        if row.pass_at
     ]
     note = "The chance that one of k tries is right, estimated without bias from all tries."
     return share_chart("pass-at-k", "line", "pass@k", "k", series, y="pass@k", note=note)
-
-
-def dollars_of_case(row: SummaryRow) -> float | None:
-    return None if row.usage.dollars is None else row.usage.dollars / row.outcomes
 
 
 SPACE = "\u202f"
@@ -273,7 +257,7 @@ def spell_out_name(name: str) -> str:
 def describe_spending(row: SummaryRow) -> tuple[str, str, str, str]:
     """Return the mean calls, tokens, cost and seconds of an outcome."""
     calls, tokens = (format_short_number(total / row.outcomes) for total in (row.usage.calls, row.usage.tokens))
-    return calls, tokens, format_money(dollars_of_case(row)), f"{row.seconds:.3g}"
+    return calls, tokens, format_money(row.dollars), f"{row.seconds:.3g}"
 
 
 def describe_unmeasured(row: SummaryRow) -> str:
@@ -295,10 +279,10 @@ def describe_auxiliary_costs(row: SummaryRow) -> list[str]:
 def describe_agreement(agreement: Agreement) -> str:
     """Describe the agreement of rules and judge in a sentence."""
     if agreement.agreed is None:
-        return f"{agreement.judge} was asked about {agreement.failures} failures; none of its replies could be read."
+        return f"{agreement.judge} was asked about {agreement.asked} failures; none of its replies could be read."
     kappa = "" if agreement.kappa is None else f" (Cohen’s kappa {agreement.kappa:.2f})"
     return (
-        f"{agreement.judge} was asked about {agreement.failures} failures, {agreement.read} of its replies could "
+        f"{agreement.judge} was asked about {agreement.asked} failures, {agreement.read} of its replies could "
         f"be read, and {format_percent(agreement.agreed)} of these name the class that the rules gave{kappa}."
     )
 

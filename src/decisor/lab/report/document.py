@@ -72,6 +72,14 @@ class ReportDiff:
     only_there: tuple[str, ...]
     """Sides that only the earlier run has."""
 
+    @property
+    def gained(self) -> int:
+        return sum(one.after == "right" for one in self.changed)
+
+    @property
+    def lost(self) -> int:
+        return sum(one.before == "right" for one in self.changed)
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -128,14 +136,16 @@ def make_report(
 def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> BenchmarkReport:
     part = [one for one in outcomes if one.benchmark == name]
     rows = sort_rows_best_first(summarise_outcomes(part, by_group=True))
-    sides = len({(row.technique, row.model) for row in rows})
+    # The first row of a side is its place: those of its groups follow.
+    places = {ComparedSide(row.technique, row.model): at for at, row in reversed(list(enumerate(rows)))}
+    pairs = compare_all_pairs(part) if len(places) <= MOST_SIDES else ()
     return BenchmarkReport(
         name=name,
         cases=len({one.case for one in part}),
         rows=rows,
         metrics=tuple(sorted({name for row in rows for name in row.metrics})),
         # Holm multiplies the smallest p by the number of pairs, 66 for 12 sides.
-        comparisons=sort_like_rows(compare_all_pairs(part), rows) if sides <= MOST_SIDES else (),
+        comparisons=tuple(sorted(pairs, key=lambda one: (places[one.one], places[one.other]))),
         charts=make_charts(name, part, rows, report.label),
     )
 
@@ -148,15 +158,10 @@ def sort_rows_best_first(rows: Sequence[SummaryRow]) -> tuple[SummaryRow, ...]:
     return tuple(sorted(rows, key=lambda row: (-ranked[row.technique, row.model], row.technique, row.model, row.group)))
 
 
-def sort_like_rows(comparisons: Sequence[PairedComparison], rows: Sequence[SummaryRow]) -> tuple[PairedComparison, ...]:
-    """Sort comparisons in the order of the rows."""
-    places = {ComparedSide(row.technique, row.model): at for at, row in reversed(list(enumerate(rows)))}
-    return tuple(sorted(comparisons, key=lambda one: (places[one.one], places[one.other])))
-
-
 def _diff(outcomes: Sequence[Outcome], before: Sequence[Outcome]) -> ReportDiff:
-    here = {_name(one) for one in outcomes}
-    there = {_name(one) for one in before}
+    here, there = (
+        {f"{one.benchmark}: {ComparedSide(one.technique, one.model)}" for one in part} for part in (outcomes, before)
+    )
     return ReportDiff(
         compare_with_earlier_run(outcomes, before),
         find_changed_outcomes(outcomes, before),
@@ -165,15 +170,9 @@ def _diff(outcomes: Sequence[Outcome], before: Sequence[Outcome]) -> ReportDiff:
     )
 
 
-def _name(one: Outcome) -> str:
-    return f"{one.benchmark}: {ComparedSide(one.technique, one.model)}"
-
-
 def report_as_json(report: Report) -> dict[str, Any]:
     """Return a report as plain values for ``--json``; numbers that JSON cannot express are null."""
     values: dict[str, Any] = finite_json_value(report)
-    if report.opinion:  # the name that readers of this JSON know
-        values["opinion"]["asked"] = values["opinion"].pop("failures")
     return values
 
 
@@ -245,7 +244,7 @@ def render_result_row(row: SummaryRow, metrics: Sequence[str], report: Report, n
         [(f"state-{state}", sum(widths[:at]), widths[at], 0, 10) for at, state in enumerate(STATES) if widths[at]],
     )
     calls, tokens, money, seconds = describe_spending(row)
-    cost = f"{seconds} s" if row.usage.dollars is None else f"{money}, {seconds} s"
+    cost = f"{seconds} s" if row.dollars is None else f"{money}, {seconds} s"
     cost_cell = join(tag("span", f"{calls} calls, {tokens} tokens"), " ", tag("span", cost))
     if row.unread:
         cost_cell = join(cost_cell, " ", tag("span", f"{format_percent(row.unread, 1)} of replies unread"))

@@ -41,7 +41,6 @@ from decisor.lab.statistics import STATES, ComparedSide, PairedComparison, Summa
 from decisor.system.serialization import finite_json_value, json_value
 from decisor.system.wording import format_count
 from decisor.trace.events import TraceEntry
-from decisor.types import Usage
 from decisor.views.chart_drawing import chart_html
 from decisor.views.markup import Html, csp_hash, join, json_block, read_static, tag
 from decisor.views.page import join_modules
@@ -58,9 +57,7 @@ def render_benchmark(one: BenchmarkReport, report: Report, numbers: Mapping[str,
     plots = []
     for chart in one.charts:
         series = tuple(replace(line, number=numbers.get(line.name)) for line in chart.series)
-        # The table of results draws the accuracies itself.
-        if chart.id != "accuracy":
-            plots.append(chart_html(replace(chart, series=series)))
+        plots.append(chart_html(replace(chart, series=series)))
     figures = tag("div", *plots, cls="charts")
     return tag(
         "section",
@@ -157,12 +154,17 @@ def render_failures(one: BenchmarkReport, report: Report) -> Html:
     rows = {report.label_of_row(row): row for row in one.rows if not row.group}
     ended = {side: row.stopped for side, row in rows.items()}
     odd = any(set(classes) - {"answered"} for classes in ended.values())
+    # Without tags that only repeat the right ones.
+    marks = {
+        side: {name: many for name, many in row.tags.items() if not name.startswith("fixed:")}
+        for side, row in rows.items()
+    }
     return join(
         render_tag_counts("What went wrong", WRONG, {side: row.failures for side, row in rows.items()}, rows),
         render_tag_counts(
             "What happened on the way",
             MARKS,
-            {side: select_counted_tags(row) for side, row in rows.items()},
+            marks,
             rows,
             right=True,
         ),
@@ -191,15 +193,6 @@ def render_opinion(agreement: Agreement) -> Html:
     )
 
 
-def select_counted_tags(row: SummaryRow) -> dict[str, int]:
-    """Return the tags of a row, without tags that have a chart or only repeat the right ones."""
-    return {
-        name: many
-        for name, many in row.tags.items()
-        if name not in ("SR", "MR", "none") and not name.startswith("fixed:")
-    }
-
-
 def render_tag_counts(
     title: str, lead: str, by_side: Mapping[str, Mapping[str, int]], rows: Mapping[str, SummaryRow], right: bool = False
 ) -> Html:
@@ -223,10 +216,8 @@ def render_tag_counts(
 
 def render_diff(diff: ReportDiff, report: Report) -> Html:
     """Return this run against an earlier one. The filter of the list below shows the cases that changed."""
-    gained = sum(one.after == "right" for one in diff.changed)
-    lost = sum(one.before == "right" for one in diff.changed)
-    others = len(diff.changed) - gained - lost
-    lead = f"{format_count(gained, 'case')} gained, {lost} lost, {others} changed between other outcomes."
+    others = len(diff.changed) - diff.gained - diff.lost
+    lead = f"{format_count(diff.gained, 'case')} gained, {diff.lost} lost, {others} changed between other outcomes."
     missing = [
         tag("p", f"Only in {where}: {', '.join(names)}", cls="note")
         for where, names in (("this run", diff.only_here), ("the earlier run", diff.only_there))
@@ -318,6 +309,8 @@ def render_page_body(report: Report, compared: bool) -> Html:
     links.append(tag("a", "Cases", href="#cases"))
     diff = render_diff(report.diff, report) if report.diff else Html()
     opinion = render_opinion(report.opinion) if report.opinion else Html()
+    about = json.dumps(json_value(report.about), ensure_ascii=False, indent=2, default=str)
+    settings = tag("details", tag("summary", "Settings of the run"), tag("pre", about))
     sections = (render_benchmark(one, report, numbers) for one in report.benchmarks)
     return join(
         tag(
@@ -329,7 +322,7 @@ def render_page_body(report: Report, compared: bool) -> Html:
         ),
         tag("nav", tag("div", *links, cls="wrap"), aria_label="Parts of this report"),
         tag("main", diff, *sections, opinion, render_case_filters(report, compared), cls="wrap"),
-        tag("footer", render_run_settings(report), cls="wrap"),
+        tag("footer", settings if report.about else "", "Made by decisor report.", cls="wrap"),
     )
 
 
@@ -341,6 +334,8 @@ def render_tiles(report: Report) -> Html:
     top = max(best, key=lambda row: row.accuracy or 0.0, default=None)
     models = sorted({row.model for one in report.benchmarks for row in one.rows})
     usage = report.usage
+    cached = f" ({format_short_number(usage.cache_reads)} from a cache)" if usage.cache_reads else ""
+    tokens_in, tokens_out = map(format_short_number, (usage.prompt_tokens, usage.completion_tokens))
     figures = [
         ("Cases", f"{sum(one.cases for one in report.benchmarks):,}", format_count(many, "outcome")),
         ("Techniques", str(len({technique for technique, _ in sides})), ", ".join(models) or "no model"),
@@ -354,7 +349,7 @@ def render_tiles(report: Report) -> Html:
             format_short_number(usage.calls),
             f"{format_short_number(usage.calls / many)} an outcome" if many else "",
         ),
-        ("Tokens", format_short_number(usage.tokens), format_token_use(usage)),
+        ("Tokens", format_short_number(usage.tokens), f"{tokens_in} in{cached}, {tokens_out} out"),
         ("Cost", format_money(usage.dollars), "a price is not known" if usage.dollars is None else "all outcomes"),
     ]
     return tag(
@@ -365,24 +360,6 @@ def render_tiles(report: Report) -> Html:
         ),
         cls="tiles",
     )
-
-
-def format_token_use(usage: Usage) -> str:
-    """Format the tokens in and out, with those from a cache.
-
-    >>> format_token_use(Usage(2, 1_000, 50)), format_token_use(Usage(2, 1_000, 50, cache_reads=600))
-    ('1,000 in, 50 out', '1,000 in (600 from a cache), 50 out')
-    """
-    cached = f" ({format_short_number(usage.cache_reads)} from a cache)" if usage.cache_reads else ""
-    return f"{format_short_number(usage.prompt_tokens)} in{cached}, {format_short_number(usage.completion_tokens)} out"
-
-
-def render_run_settings(report: Report) -> Html:
-    """Return the settings of the run, folded away."""
-    if not report.about:
-        return join("Made by decisor report.")
-    text = json.dumps(json_value(report.about), ensure_ascii=False, indent=2, default=str)
-    return join(tag("details", tag("summary", "Settings of the run"), tag("pre", text)), "Made by decisor report.")
 
 
 def render_case_filters(report: Report, compared: bool) -> Html:

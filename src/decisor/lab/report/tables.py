@@ -6,7 +6,8 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from decisor.lab.benchmark import Outcome
 from decisor.lab.report.charts import (
@@ -23,6 +24,7 @@ from decisor.lab.report.charts import (
 )
 from decisor.lab.report.document import Report
 from decisor.lab.statistics import STATES, PairedComparison, SummaryRow
+from decisor.system.serialization import dataclass_values
 from decisor.types import Usage
 
 SPECIAL = re.compile(r"([\\`*\[\]<>|~&:@]|(?<!\w)_|_(?!\w))")
@@ -43,11 +45,9 @@ def report_as_markdown(report: Report) -> str:
     if report.opinion:
         parts += ["## A second opinion on failures", escape_markdown_cell(describe_agreement(report.opinion))]
     if report.diff:
-        gained = sum(one.after == "right" for one in report.diff.changed)
-        lost = sum(one.before == "right" for one in report.diff.changed)
         parts += [
             "## Against the earlier run",
-            f"{gained} gained, {lost} lost.",
+            f"{report.diff.gained} gained, {report.diff.lost} lost.",
             format_markdown_comparisons(report.diff.comparisons, report),
         ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -171,31 +171,10 @@ def report_as_csv(report: Report) -> str:
 
 
 def list_outcome_cells(one: Outcome) -> dict[str, str | float | None]:
-    usage = one.usage
-    return {
-        "benchmark": one.benchmark,
-        "case": one.case,
-        "group": one.group,
-        "technique": one.technique,
-        "model": one.model,
-        "repeat": one.repeat,
-        "state": one.state,
-        "answer": one.answer,
-        "gold": " | ".join(one.gold),
-        "text": one.text,
-        "stopped": one.stopped,
-        "failure": one.failure,
-        "tags": " ".join(one.tags),
-        "reasons": " | ".join(one.reasons),
-        "calls": usage.calls,
-        "actions": usage.actions,
-        "prompt_tokens": usage.prompt_tokens,
-        "cache_reads": usage.cache_reads,
-        "completion_tokens": usage.completion_tokens,
-        "dollars": usage.dollars,
-        "seconds": one.seconds,
-        "critical": one.critical,
-    }
+    texts = {"gold": " | ".join(one.gold), "tags": " ".join(one.tags), "reasons": " | ".join(one.reasons)}
+    # A technique's seconds are those of the case, not of its calls.
+    cells: dict[str, Any] = {**dataclass_values(one), **texts, **dataclass_values(one.usage), "seconds": one.seconds}
+    return {name: cell for name, cell in cells.items() if not isinstance(cell, Mapping | Usage)}
 
 
 def escape_csv_cell(value: str | float | None) -> str | float | None:

@@ -33,16 +33,17 @@ from pathlib import Path
 from decisor.lab.benchmark import Outcome
 from decisor.lab.curves import sort_into_tenths, was_right_by
 from decisor.lab.dqa.bench import find_retrieval_kinds, retrieval_kind_of
-from decisor.lab.dqa.failures import course_of_outcome
-from decisor.lab.dqa.worlds import SCENARIOS, Scenario, WorldData, read_dqa_questions, read_dump
+from decisor.lab.dqa.worlds import SCENARIOS, Scenario, read_dqa_questions, read_dump
 from decisor.lab.statistics import (
     COUNTED,
+    METRIC_ROUNDS,
     Interval,
     bootstrap,
     mean,
     metric_by_case,
     share_over_cases,
     tries_by_case,
+    wilson,
 )
 from decisor.lab.toolbench.bench import compute_incidences
 
@@ -97,24 +98,24 @@ def measure_cell(measure: str, run: MeasuredRun) -> CellFigure | None:
         case "kind" | "kind_count":
             if not run.splitting:
                 return None
-            some = select_retrieval_kind(counted, run.splitting, what)
-            return (
-                CellFigure(float(len(some)), is_whole=True) if word == "kind_count" else figure_of_share(some, is_right)
-            )
+            some = []
+            # Each benchmark is split by its own runs.
+            for bench in {one.benchmark for one in counted}:
+                kinds = find_retrieval_kinds(one for one in run.splitting if one.benchmark == bench)
+                some += [one for one in counted if one.benchmark == bench and retrieval_kind_of(one, kinds) == what]
+            return figure_of_share(some, is_right) if word == "kind" else CellFigure(float(len(some)), is_whole=True)
         case "missed":
-            missed = {one.key: course_of_outcome(one) for one in counted}
             least = 1 if what == "any" else 2
-            some = [one for one in counted if missed[one.key].retrieved != "none"]
-            return figure_of_share(some, lambda one: len(missed[one.key].missed) >= least)
+            some = [one for one in counted if one.counts.get("retrievals")]
+            return figure_of_share(some, lambda one: len(list_tags(one, "missed")) >= least)
         case "failure":
             return figure_of_share(counted, lambda one: one.failure == what)
         case "replans":
             some = [one for one in counted if what == "total" or count_up_to(one, "replans") == int(what)]
             return figure_with_count(some, figure_of_share(some, is_right))
         case "replan":
-            words = {one.key: {word for replan in course_of_outcome(one).replans for word in replan} for one in counted}
-            some = [one for one in counted if words[one.key]]
-            return figure_of_share(some, lambda one: what in words[one.key])
+            some = [one for one in counted if list_tags(one, "replan")]
+            return figure_of_share(some, lambda one: any(what in tag.split(", ") for tag in list_tags(one, "replan")))
         case "depth":
             planned = [one for one in part if "nodes" in one.counts]
             some = [one for one in planned if count_up_to(one, "depth") == int(what)]
@@ -142,17 +143,13 @@ def measure_cell(measure: str, run: MeasuredRun) -> CellFigure | None:
     raise ValueError(f"There is no measure {measure!r}.")
 
 
-def select_retrieval_kind(part: Sequence[Outcome], splitting: Sequence[Outcome], kind: str) -> list[Outcome]:
-    """Return the outcomes on the questions that were split off as a kind, each benchmark by its own runs."""
-    some = []
-    for bench in {one.benchmark for one in part}:
-        kinds = find_retrieval_kinds(one for one in splitting if one.benchmark == bench)
-        some += [one for one in part if one.benchmark == bench and retrieval_kind_of(one, kinds) == kind]
-    return some
-
-
 def is_right(outcome: Outcome) -> bool:
     return outcome.state == "right"
+
+
+def list_tags(outcome: Outcome, kind: str) -> list[str]:
+    """Return what the tags of a kind say: "replan: KIND" or "missed: VALUE" without the kind."""
+    return [tag.removeprefix(f"{kind}: ") for tag in outcome.tags if tag.startswith(f"{kind}: ")]
 
 
 def count_up_to(outcome: Outcome, name: str) -> int:
@@ -161,16 +158,14 @@ def count_up_to(outcome: Outcome, name: str) -> int:
 
 def figure_of_share(part: Sequence[Outcome], holds: Callable[[Outcome], bool]) -> CellFigure | None:
     """Return the share of outcomes for which something holds, the mean over cases; None if there are none."""
-    if not part:
-        return None
-    share, interval = share_over_cases(tries_by_case(part, holds))
-    return CellFigure(100 * share, Interval(100 * interval.low, 100 * interval.high))
+    return percent_figure(*share_over_cases(tries_by_case(part, holds))) if part else None
 
 
 def figure_of_count(some: int, total: int) -> CellFigure | None:
-    if not total:
-        return None
-    share, interval = share_over_cases({str(at): [at < some] for at in range(total)})
+    return percent_figure(some / total, wilson(some, total)) if total else None
+
+
+def percent_figure(share: float, interval: Interval) -> CellFigure:
     return CellFigure(100 * share, Interval(100 * interval.low, 100 * interval.high))
 
 
@@ -181,8 +176,7 @@ def figure_of_mean(part: Sequence[Outcome], metric: str) -> CellFigure | None:
         return None
     if set(values) <= {0.0, 1.0}:
         return figure_of_count(round(sum(values)), len(values))
-    interval = bootstrap(values, 4_000)
-    return CellFigure(100 * mean(values), Interval(100 * interval.low, 100 * interval.high))
+    return percent_figure(mean(values), bootstrap(values, METRIC_ROUNDS))
 
 
 def figure_with_count(some: Sequence[Outcome], figure: CellFigure | None) -> CellFigure:
@@ -218,11 +212,8 @@ def measure_size(folder: Path, group: str, what: str) -> CellFigure | None:
     questions = dumps.total()
     if what == "questions":
         return CellFigure(float(questions), is_whole=True)
-    total = sum(count_rows(read_dump(dump), what) * many for dump, many in dumps.items())
+    total = 0
+    for dump, many in dumps.items():
+        for name, rows in read_dump(dump).tables.items():
+            total += many * len(rows) * (what in ("rows", "nodes" if name in NODES else "edges"))
     return CellFigure(total / questions)
-
-
-def count_rows(data: WorldData, what: str) -> int:
-    sizes = {name: len(rows) for name, rows in data.tables.items()}
-    nodes = sum(size for name, size in sizes.items() if name in NODES)
-    return {"nodes": nodes, "edges": sum(sizes.values()) - nodes, "rows": sum(sizes.values())}[what]

@@ -96,7 +96,10 @@ class PaperTable(Subject):
             row.techniques.get(column.head) or row.technique or column.technique or self.technique,
             row.benches or column.benches or self.benches,
             row.group or column.group,
-            row.measures.get(column.head, first_given(row.measure, column.measure, self.measure)),
+            next(
+                (text for text in (row.measures.get(column.head), row.measure, column.measure) if text is not None),
+                self.measure,
+            ),
             row.model,
             row.never or column.never or self.never,
             row.judge or column.judge or self.judge,
@@ -106,10 +109,6 @@ class PaperTable(Subject):
         """Return what our cells are about, row by row."""
         cells = (self.subject(row, column) for row in self.rows for column in self.columns)
         return [cell for cell in cells if cell.measure]
-
-
-def first_given(*texts: str | None) -> str | None:
-    return next((text for text in texts if text is not None), None)
 
 
 @dataclass(frozen=True)

@@ -144,23 +144,16 @@ def estimate_suite(suite: Suite, outcomes: Iterable[Outcome]) -> list[Estimate]:
             for model in () if technique in suite.alone else suite.models:
                 done = finished.get((label, technique, model), [])
                 left = suite.repeats * len(ids) - sum(one.case in ids for one in done)
-                estimates.append(estimate_cases(suite, (label, technique, model), max(0, left), done))
+                source, usage = "this store", measure_usage(done) if len(done) >= LEAST_CASES else None
+                if usage is None:
+                    usage = read_measured_usage().get((select_label_parts(label), drop_part_llms(technique)))
+                    source = "scripted replies" if usage else "not measured"
+                price, cases = price_of_llm(suite.models[model]), max(0, left)
+                dollars = None if cases else 0.0
+                if price is not None and usage is not None:
+                    dollars = cases * price.dollars(round(usage.prompt_tokens), round(usage.completion_tokens))
+                estimates.append(Estimate(label, technique, model, cases, usage, dollars, source))
     return estimates
-
-
-def estimate_cases(suite: Suite, key: tuple[str, str, str], cases: int, done: Sequence[Outcome]) -> Estimate:
-    label, technique, model = key
-    usage, source = (
-        read_measured_usage().get((select_label_parts(label), drop_part_llms(technique))),
-        "scripted replies",
-    )
-    if len(done) >= LEAST_CASES:
-        usage, source = measure_usage(done), "this store"
-    price = price_of_llm(suite.models[model])
-    dollars = None if cases else 0.0
-    if price is not None and usage is not None:
-        dollars = cases * price.dollars(round(usage.prompt_tokens), round(usage.completion_tokens))
-    return Estimate(label, technique, model, cases, usage, dollars, source if usage else "not measured")
 
 
 def estimate_suites(opened: Sequence[tuple[SuiteRequest, Suite]], place: str) -> list[Estimate]:

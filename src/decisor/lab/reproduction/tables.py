@@ -69,7 +69,9 @@ class FilledCell:
             known = self.published != ""
             return f"{nothing} / {format_published(self.published, self.digits)}" if known else nothing, ""
         digits = 0 if self.ours.is_whole else self.digits
-        figures = f"{format_ours(self.ours, digits)} / {format_published(self.published, digits)}"
+        share = f"{self.ours.value:.{digits}f}"
+        ours = share if self.ours.count is None else f"{self.ours.count} ({share})"
+        figures = f"{ours} / {format_published(self.published, digits)}"
         if self.difference is None:
             own = self.interval
             return figures, f"{own.low:.{digits}f} to {own.high:.{digits}f}" if own else ""
@@ -254,13 +256,6 @@ def describe_runs(used: Sequence[tuple[str, str, str]]) -> str:
     return f"Ours: {', '.join(map(escape_markdown_cell, models)) or 'no LLM'}; {counts}."
 
 
-def format_ours(figure: CellFigure, digits: int) -> str:
-    if figure.is_whole:
-        return f"{figure.value:.0f}"
-    share = f"{figure.value:.{digits}f}"
-    return share if figure.count is None else f"{figure.count} ({share})"
-
-
 def format_published(cell: PublishedCell, digits: int) -> str:
     """Format a published figure as the paper prints it.
 
@@ -282,13 +277,12 @@ def format_signed(value: float, digits: int) -> str:
 
 def format_markdown(table: FilledTable) -> str:
     """Format a filled table as Markdown, notes below it."""
-    lines = [f"### {describe_table(table)}", "", f"| {' | '.join(table.heads)} |"]
-    lines.append(f"|---|{'---:|' * (len(table.heads) - 1)}")
     # Names of LLMs are somebody's words; everything else is ours.
-    lines += [
-        f"| {escape_markdown_cell(head)} | {' | '.join(cell.text() for cell in cells)} |" for head, cells in table.rows
-    ]
-    return "\n".join([*lines, "", *(" ".join(note.split()) for note in table.notes)]) + "\n"
+    rows = [[escape_markdown_cell(head), *(cell.text() for cell in cells)] for head, cells in table.rows]
+    rule = f"|---|{'---:|' * (len(table.heads) - 1)}"
+    lines = [f"| {' | '.join(row)} |" for row in (table.heads, *rows)]
+    notes = (" ".join(note.split()) for note in table.notes)
+    return "\n".join([f"### {describe_table(table)}", "", lines[0], rule, *lines[1:], "", *notes]) + "\n"
 
 
 def describe_table(table: FilledTable) -> str:
@@ -314,14 +308,12 @@ def format_latex(table: FilledTable) -> str:
         r"\midrule",
     ]
     for head, cells in table.rows:
-        lines.append(" & ".join([escape_latex(head), *(format_latex_cell(cell) for cell in cells)]) + r" \\")
+        texts = [escape_latex(head)]
+        for figures, difference in (map(escape_latex, cell.lines()) for cell in cells):
+            texts.append(rf"{figures} {{\scriptsize ({difference})}}" if difference else figures)
+        lines.append(" & ".join(texts) + r" \\")
     notes = escape_latex(" ".join(table.notes))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", rf"\par\small {notes}", r"\end{table}"]) + "\n"
-
-
-def format_latex_cell(cell: FilledCell) -> str:
-    figures, difference = map(escape_latex, cell.lines())
-    return rf"{figures} {{\scriptsize ({difference})}}" if difference else figures
 
 
 def escape_latex(text: str) -> str:
@@ -334,12 +326,7 @@ def format_html(tables: Sequence[FilledTable]) -> str:
     parts = []
     for table in tables:
         head = join(*(tag("th", name) for name in table.heads))
-        body = join(
-            *(
-                tag("tr", tag("th", name, scope="row"), *(tag("td", render_cell(cell)) for cell in cells))
-                for name, cells in table.rows
-            )
-        )
+        body = join(*(tag("tr", tag("th", name, scope="row"), *map(render_cell, cells)) for name, cells in table.rows))
         notes = [tag("p", note) for note in table.notes]
         parts.append(tag("section", tag("h2", describe_table(table)), scroll_table_html(head, body), *notes))
     title = tables[0].paper if tables else ""
@@ -350,7 +337,7 @@ def format_html(tables: Sequence[FilledTable]) -> str:
 def render_cell(cell: FilledCell) -> Html:
     figures, difference = cell.lines()
     ours, slash, published = figures.partition(" / ")
-    return join(tag("b", ours), slash, published, tag("br"), tag("small", difference))
+    return tag("td", tag("b", ours), slash, published, tag("br"), tag("small", difference))
 
 
 STYLE = """\

@@ -113,13 +113,6 @@ def build_run_tags(outcomes: Sequence[CallOutcome], passed: bool | None) -> tupl
     return (*classes, *decided, *fixed, *(f"by:{who}" for who in WHO if any(one.by == who for one in outcomes)))
 
 
-def find_failure_class(outcomes: Sequence[CallOutcome], passed: bool | None) -> str:
-    """Return the first failure class of a run that did not pass, empty if it passed or was not judged."""
-    if passed is not False:
-        return ""
-    return next((name for name in find_met_classes(outcomes) if name in CLASSES), DECISION)
-
-
 @dataclass(frozen=True, slots=True)
 class Incidence:
     """The incidence of a failure class over the judged runs."""
@@ -230,7 +223,8 @@ class ToolBenchBench:
             if self.every_answer:
                 metrics["found"] = float(passed.right or await self.any_passed(case, decision, events, judge))
         if passed.statuses:
-            metrics["solved"] = solvable_pass_rate([passed.statuses])[0]
+            metrics["solved"] = solvable_pass_rate(passed.statuses)
+        incidents = (name for name in find_met_classes(outcomes) if name in CLASSES)
         counts = {
             "api_calls": sum(one.status not in (3, 4) for one in outcomes),
             "steps": len(steps),
@@ -240,7 +234,7 @@ class ToolBenchBench:
             passed.right,
             decision.answer,
             metrics,
-            failure=find_failure_class(outcomes, passed.right),
+            failure=next(incidents, DECISION) if passed.right is False else "",
             tags=build_run_tags(outcomes, passed.right),
             counts=counts,
             judging=Usage() if judge is None else judge.usage,

@@ -118,18 +118,17 @@ def build_function_schema(api: Api) -> Schema:
         "parameters": {
             "type": "object",
             "properties": {
-                avoid_reserved_name(standardize_api_name(one.name)): build_parameter_schema(one)
+                avoid_reserved_name(standardize_api_name(one.name)): {
+                    "type": TYPES.get(one.type, "string"),
+                    "description": one.description[:LONGEST_TEXT],
+                    **({"example_value": one.default} if str(one.default) else {}),
+                }
                 for one in (*api.required, *optional)
             },
             "required": [avoid_reserved_name(standardize_api_name(one.name)) for one in api.required],
             "optional": [avoid_reserved_name(standardize_api_name(one.name)) for one in optional],
         },
     }
-
-
-def build_parameter_schema(one: ApiParameter) -> Schema:
-    values = {"type": TYPES.get(one.type, "string"), "description": one.description[:LONGEST_TEXT]}
-    return {**values, "example_value": one.default} if str(one.default) else values
 
 
 FINISH_SCHEMA: Schema = {
@@ -474,8 +473,8 @@ class ApiAnswers:
         if (recorded := self.recorded.answer(api, arguments)) is not None:
             return recorded
         reached = await self.live.answer(api, arguments) if self.live is not None else None
-        # As in StableToolBench: many live APIs are gone, and an error of theirs is no answer.
-        if reached is not None and is_real_answer(reached):
+        # An error, or a text that looks like a refusal, is none: StableToolBench's check.
+        if reached and not reached.error and not any(word in reached.response.lower() for word in REFUSALS):
             return reached
         missing = [name for name in build_function_schema(api)["parameters"]["required"] if name not in arguments]
         # An LLM would invent an answer to a call that the API refuses.
@@ -484,14 +483,6 @@ class ApiAnswers:
         if self.simulated is not None:
             return await self.simulated.answer(api, arguments)
         return reached or CallReply(f"{NOT_RECORDED}: this call was not made when answers were recorded.", "")
-
-
-def is_real_answer(reply: CallReply) -> bool:
-    """Return whether a reply is an answer: no error and no text that looks like a refusal.
-
-    This is StableToolBench's check.
-    """
-    return not reply.error and not any(word in reply.response.lower() for word in REFUSALS)
 
 
 def parse_call_arguments(text: str) -> dict[str, Value] | None:

@@ -104,7 +104,11 @@ def rate_purchase(
     product: Product, options: Mapping[str, str], price: float, goal: Goal, wish: Product, nouns: Nouns
 ) -> PurchaseFit:
     """Rate how well a purchase fits a goal. wish: the product from which the goal was made. price: in dollars."""
-    attributes_met = sum(has_attribute(product, need) for need in goal.attributes)
+    texts = [text.lower() for text in (product.title, " ".join(product.bullets), product.description)]
+    attributes_met = sum(
+        any(rate_name_likeness(had, need) > ALIKE for had in product.attributes) or any(need in text for text in texts)
+        for need in goal.attributes
+    )
     values = [colour_of(value) for value in options.values()]
     options_met = sum(has_option(need, values) for need in goal.options)
     cheap = price <= goal.price_limit
@@ -118,13 +122,6 @@ def rate_purchase(
         options_met / len(goal.options) if goal.options else 1.0,
         float(cheap),
     )
-
-
-def has_attribute(product: Product, attribute: str) -> bool:
-    if any(rate_name_likeness(had, attribute) > ALIKE for had in product.attributes):
-        return True
-    texts = (product.title, " ".join(product.bullets), product.description)
-    return any(attribute in text.lower() for text in texts)
 
 
 def has_option(option: tuple[str, str] | str, values: Sequence[str]) -> bool:
@@ -159,12 +156,9 @@ def rate_product_kind(product: Product, wish: Product, nouns: Nouns) -> float:
         return 0.0
     if share < 0.1:
         return 0.1
-    common = split_categories(product) & split_categories(wish)
+    of_product, of_wish = ({name.strip() for name in item.categories.split("›")} for item in (product, wish))
+    common = of_product & of_wish
     return 1.0 if product.query == wish.query or len(common) >= 2 or share > 0.2 else 0.5
-
-
-def split_categories(item: Product) -> set[str]:
-    return {name.strip() for name in item.categories.split("›")}
 
 
 @lru_cache(maxsize=100_000)

@@ -26,9 +26,8 @@ import re
 import shutil
 import sqlite3
 import weakref
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -208,7 +207,7 @@ def _find_first_file(folder: Path, names: Sequence[str]) -> Path:
     raise SetupError(f"{folder} holds none of {', '.join(names)}: download the data of WebShop's release into it.")
 
 
-VERSION = "1"
+VERSION = "2"
 PRODUCT = DocumentFormat(Product)
 
 
@@ -241,13 +240,6 @@ class Stock:
             raise KeyError(asin)
         return int(row[0])
 
-    def with_mark(self, mark: str, value: str) -> list[int]:
-        """Return the products with a query (<q>), category (<c>) or attribute (<a>)."""
-        of_list = "EXISTS (SELECT 1 FROM json_each(product.attributes) WHERE json_each.value = ?)"
-        where = {"<q>": "query = ?", "<c>": "category = ?"}.get(mark, of_list)
-        numbers = self.db.execute(f"SELECT number FROM product WHERE {where} ORDER BY number", (value,))
-        return [number for (number,) in numbers]
-
     def with_instruction(self) -> Iterator[Product]:
         """Iterate over the products for which an instruction asks."""
         for (body,) in self.db.execute("SELECT body FROM product WHERE asked ORDER BY number"):
@@ -258,11 +250,6 @@ def product_search_text(item: Product) -> str:
     """Return the text of a product that the search reads."""
     options = ", and ".join(f"{name}: {', '.join(values)}" for name, values in item.options.items())
     return " ".join((item.title, item.description, item.bullets[0] if item.bullets else "", options)).lower()
-
-
-def make_memory_stock(products: Iterable[Product]) -> tuple[Stock, Bm25Index]:
-    db = sqlite3.connect(":memory:", check_same_thread=False)
-    return Stock(db), fill_stock(products, db)
 
 
 def write_stock(products: Iterable[Product], folder: Path) -> None:
@@ -284,13 +271,17 @@ def write_stock(products: Iterable[Product], folder: Path) -> None:
 
 def fill_stock(products: Iterable[Product], db: sqlite3.Connection) -> Bm25Index:
     """Write the products to an empty database and return their search index."""
-    db.execute(
-        "CREATE TABLE product (number INTEGER PRIMARY KEY, asin TEXT, asked INTEGER, query TEXT, category TEXT,"
-        " attributes TEXT, body TEXT)"
-    )
-    index = build_bm25_index(_write_products(products, db), extract_terms)
-    for column in ("asin", "query", "category"):
-        db.execute(f"CREATE INDEX by_{column} ON product ({column})")
+    db.execute("CREATE TABLE product (number INTEGER PRIMARY KEY, asin TEXT, asked INTEGER, body TEXT)")
+
+    def write_rows() -> Iterator[str]:
+        """Write each product and yield its text for the search."""
+        for number, item in enumerate(products):
+            row = (number, item.asin, bool(item.synthetic or item.human), json_text(item))
+            db.execute("INSERT INTO product VALUES (?, ?, ?, ?)", row)
+            yield product_search_text(item)
+
+    index = build_bm25_index(write_rows(), extract_terms)
+    db.execute("CREATE INDEX by_asin ON product (asin)")
     db.execute("CREATE INDEX by_asked ON product (number) WHERE asked")
     db.commit()
     return index
@@ -306,23 +297,6 @@ def open_disk_stock(folder: Path) -> tuple[Stock, Bm25Index]:
     place = (folder / "products.db").resolve().as_uri()
     db = sqlite3.connect(f"{place}?mode=ro", uri=True, check_same_thread=False)
     return Stock(db), load_bm25_index(folder, extract_terms)
-
-
-def _write_products(products: Iterable[Product], db: sqlite3.Connection) -> Iterator[str]:
-    """Write each product to the database and yield its text for the search."""
-    for number, item in enumerate(products):
-        has_instruction = bool(item.synthetic or item.human)
-        row = (
-            number,
-            item.asin,
-            has_instruction,
-            item.query,
-            item.category,
-            json.dumps(item.attributes),
-            json_text(item),
-        )
-        db.execute("INSERT INTO product VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        yield product_search_text(item)
 
 
 Kind = Literal["synthetic", "human"]
@@ -350,8 +324,6 @@ class Goal:
     """(name, value) pairs, or values alone in human goals."""
     price_limit: float
     """In dollars."""
-    weight: float = 1.0
-    """Relative frequency if goals are sampled."""
 
 
 def draw_product_price(item: Product, seed: int) -> float:
@@ -366,12 +338,6 @@ def draw_product_price(item: Product, seed: int) -> float:
 def make_goals(products: Iterable[Product], kind: Kind, seed: int) -> list[Goal]:
     """Make the goals of products, in the release's order."""
     goal_list = [goal for item in products for goal in make_product_goals(item, kind, seed)]
-    if kind == "synthetic":
-        count = Counter(attribute for goal in goal_list for attribute in goal.attributes)
-        goal_list = [
-            replace(goal, weight=sum(1 / count[name] for name in goal.attributes) / len(goal.attributes))
-            for goal in goal_list
-        ]
     # Splits are ranges of numbers, so the order must be the release's.
     random.Random(ORDER_SEED).shuffle(goal_list)
     return goal_list

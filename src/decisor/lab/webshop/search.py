@@ -182,16 +182,12 @@ def apply_lucene_ending(stem: str) -> str:
 
     Porter's own program, and Lucene's, treat these two otherwise than his paper.
     """
-    if stem.endswith("ibli") and porter_measure(stem[:-4]) > 1:
+    # Porter's m: the number of runs of vowels that consonants follow.
+    if stem.endswith("ibli") and len(VOWELS_THEN_OTHERS.findall(stem[:-4])) > 1:
         return stem[:-4]
-    if stem.endswith(("bli", "logi")) and porter_measure(stem.removesuffix("bli").removesuffix("logi")) > 0:
+    if stem.endswith(("bli", "logi")) and VOWELS_THEN_OTHERS.search(stem.removesuffix("bli").removesuffix("logi")):
         return stem[:-1]
     return stem
-
-
-def porter_measure(stem: str) -> int:
-    """Count the runs of vowels that consonants follow: Porter's m."""
-    return len(VOWELS_THEN_OTHERS.findall(stem))
 
 
 @lru_cache(maxsize=1)

@@ -6,8 +6,8 @@ those of the release (web_agent_site/templates), except the last page, which nam
 
 from __future__ import annotations
 
-import random
 import re
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -20,10 +20,10 @@ from decisor.lab.webshop.products import (
     Product,
     Stock,
     draw_product_price,
+    fill_stock,
     is_stock,
     load_products,
     make_goals,
-    make_memory_stock,
     open_disk_stock,
     write_stock,
 )
@@ -38,28 +38,12 @@ SEPARATOR = " [SEP] "
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResults:
-    """The results of a search: numbers of products, best first, and the products by number."""
-
-    numbers: tuple[int, ...] = ()
-    products: Stock | None = field(default=None, compare=False, repr=False)
-
-    def page(self, number: int) -> tuple[Product, ...]:
-        """Return the ten products of a page; pages count from 1."""
-        stock, shown = self.products, self.numbers[(number - 1) * PER_PAGE : number * PER_PAGE]
-        return tuple(stock[product] for product in shown) if stock is not None else ()
-
-
-NOTHING = SearchResults()
-
-
-@dataclass(frozen=True, slots=True)
 class ShopView:
     """The page that a shopper sees."""
 
     page: Name = "search"
-    results: SearchResults = NOTHING
-    """Results of the last search."""
+    results: tuple[Product, ...] = ()
+    """Results of the last search, best first."""
     number: int = 1
     """Number of the results page, from 1."""
     item: Product | None = None
@@ -69,7 +53,7 @@ class ShopView:
 
     @property
     def on_page(self) -> tuple[Product, ...]:
-        return self.results.page(self.number)
+        return self.results[(self.number - 1) * PER_PAGE : self.number * PER_PAGE]
 
 
 def format_page(view: ShopView, instruction: str) -> str:
@@ -83,7 +67,7 @@ def format_page(view: ShopView, instruction: str) -> str:
 
 def _page_parts(view: ShopView) -> Sequence[str]:
     if view.page == "results":
-        count_line = f"Page {view.number} (Total results: {len(view.results.numbers)})"
+        count_line = f"Page {view.number} (Total results: {len(view.results)})"
         listed = [text for item in view.on_page for text in (item.asin, item.title, item.price_tag)]
         return [count_line, *_page_turns(view), *listed]
     item = view.item
@@ -98,7 +82,7 @@ def _page_parts(view: ShopView) -> Sequence[str]:
 
 def _page_turns(view: ShopView) -> list[str]:
     before = [BEFORE] if view.number > 1 else []
-    return [*before, NEXT] if view.number * PER_PAGE < len(view.results.numbers) else before
+    return [*before, NEXT] if view.number * PER_PAGE < len(view.results) else before
 
 
 def list_clickable(view: ShopView) -> list[str]:
@@ -163,19 +147,9 @@ class Shop:
         """Return the price of a product in dollars."""
         return draw_product_price(item, self.seed)
 
-    def find(self, keywords: str) -> SearchResults:
-        """Search for at most 50 products, best first.
-
-        The release's marks narrow by field: <q> query, <c> category, <a> attribute; <r> draws products at random.
-        """
-        mark, _, rest = keywords.partition(" ")
-        if mark in ("<q>", "<c>", "<a>"):
-            return SearchResults(tuple(self.stock.with_mark(mark, rest.strip())), self.stock)
-        # Drawn by the rest of the input, so a run can be repeated.
-        if mark == "<r>":
-            size = len(self.stock)
-            return SearchResults(tuple(random.Random(rest).sample(range(size), min(MAX_RESULTS, size))), self.stock)
-        return SearchResults(tuple(self.index.find(keywords, MAX_RESULTS)), self.stock)
+    def find(self, keywords: str) -> tuple[Product, ...]:
+        """Search for at most 50 products, best first."""
+        return tuple(self.stock[number] for number in self.index.find(keywords, MAX_RESULTS))
 
 
 def open_shop(folder: Path, kind: Kind = "synthetic", seed: int = 0, keep_in: Path | None = None) -> Shop:
@@ -186,7 +160,8 @@ def open_shop(folder: Path, kind: Kind = "synthetic", seed: int = 0, keep_in: Pa
         SetupError: files are missing.
     """
     if keep_in is None:
-        stock, index = make_memory_stock(load_products(folder))
+        db = sqlite3.connect(":memory:", check_same_thread=False)
+        stock, index = Stock(db), fill_stock(load_products(folder), db)
     else:
         if not is_stock(keep_in):
             write_stock(load_products(folder), keep_in)

@@ -6,11 +6,12 @@ export function go(address) {
   dispatchEvent(new Event("moved"));
 }
 
+/** `body`: a value that is sent as JSON, or a file, as it is. */
 export async function ask(path, body = undefined, method = body === undefined ? "GET" : "POST") {
-  const headers = body === undefined ? {} : { "content-type": "application/json" };
+  const is_file = body instanceof Blob, headers = body === undefined ? {} : { "content-type": is_file ? "application/octet-stream" : "application/json" };
   let response;
   try {
-    response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch(path, { method, headers, body: body === undefined || is_file ? body : JSON.stringify(body) });
   } catch {
     throw new Error("The server does not answer. Is decisor serve still running?");
   }
@@ -36,8 +37,9 @@ function parsed(text) {
 
 const enough = {};
 
-/** The choices of the server, fetched once. */
-export async function choices() {
+/** The choices of the server, fetched once; `anew` when they have changed. */
+export async function choices(anew = false) {
+  if (anew) delete enough.choices;
   enough.choices ??= ask("/api/choices");
   try {
     return await enough.choices;

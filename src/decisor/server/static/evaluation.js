@@ -1,6 +1,6 @@
 // An evaluation: its table, and its cases as they finish.
 import { ask, listen } from "./api.js";
-import { button, el, fault, lead, plain, took, visible } from "./dom.js";
+import { button, el, fault, lead, money, number, plain, took, visible } from "./dom.js";
 import { tell } from "./story.js";
 
 const STEP = 100;
@@ -58,19 +58,21 @@ function fill(list, nodes) {
 function summary(all) {
   const rows = new Map();
   for (const one of all) {
-    const key = `${one.benchmark}\n${one.technique}\n${one.model}`, row = rows.get(key) ?? { one, many: 0, open: 0, right: 0, calls: 0, cases: new Map() };
+    const key = `${one.benchmark}\n${one.technique}\n${one.model}`, row = rows.get(key) ?? { one, many: 0, open: 0, right: 0, calls: 0, tokens: 0, dollars: 0, cases: new Map() };
     row.many += 1;
     row.open += OPEN.has(one.state);
     row.cases.set(one.case, [...row.cases.get(one.case) ?? [], ...OPEN.has(one.state) ? [] : [one.state === "right"]]);
     row.right += one.state === "right";
     row.calls += one.usage.calls;
+    row.tokens += one.usage.prompt_tokens + one.usage.completion_tokens;
+    row.dollars = row.dollars === null || one.usage.dollars === null ? null : row.dollars + one.usage.dollars;
     rows.set(key, row);
   }
   if (!rows.size) return el("p");
   const sorted = [...rows.values()].sort((a, b) => share(b) - share(a));
-  return el("div.scroll", { tabindex: 0, role: "group", "aria-label": "Accuracy" }, el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "technique"), ["accuracy", "right", "cases", "open", "calls a case"].map((text) => el("th.n", { scope: "col" }, text)), ["benchmark", "model"].map((text) => el("th", { scope: "col" }, text)))),
+  return el("div.scroll", { tabindex: 0, role: "group", "aria-label": "Accuracy" }, el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "technique"), ["accuracy", "right", "cases", "open", "calls a case", "tokens a case", "cost"].map((text) => el("th.n", { scope: "col" }, text)), ["benchmark", "model"].map((text) => el("th", { scope: "col" }, text)))),
     el("tbody", {}, sorted.map((row) => el("tr", {}, el("th", { scope: "row" }, row.one.technique),
-      [row.many > row.open ? `${(100 * share(row)).toFixed(1)} %` : "–", row.right, row.many > row.cases.size ? `${row.cases.size} (${row.many} tries)` : row.many, row.open, (row.calls / row.many).toFixed(1)].map((text) => el("td.n", {}, String(text))), el("td", {}, row.one.benchmark), el("td", {}, row.one.model))))));
+      [row.many > row.open ? `${(100 * share(row)).toFixed(1)} %` : "–", row.right, row.many > row.cases.size ? `${row.cases.size} (${row.many} tries)` : row.many, row.open, (row.calls / row.many).toFixed(1), number(Math.round(row.tokens / row.many)), row.calls ? money(row.dollars) : ""].map((text) => el("td.n", {}, String(text))), el("td", {}, row.one.benchmark), el("td", {}, row.one.model))))));
 }
 
 const mean = (values) => values.reduce((sum, one) => sum + one, 0) / values.length;

@@ -1,6 +1,6 @@
 // Start: what is to be decided, from which data, and questions that these data can answer.
 import { ask, choices, go } from "./api.js";
-import { button, el, fault, fold, plain, say } from "./dom.js";
+import { button, el, fault, fold, plain, say, visible } from "./dom.js";
 import { schemaOf } from "./schema.js";
 
 const LIMITS = [["calls", "LLM calls", 1], ["tokens", "Tokens", 1], ["dollars", "Dollars", 0.01], ["seconds", "Seconds", 1], ["actions", "Actions", 1]];
@@ -10,14 +10,22 @@ const FORMS = { sql: "Database", cypher: "Graph", passages: "Documents", tools: 
 const METHODS = [["exact", "Compute only: every choice, no LLM"], ["reasoning_dag", "Documents: takes the question apart"], ["radagent", "Search: compares several ways"]];
 
 export async function startView(query) {
-  const offer = await choices(), draft = read_draft(), line = el("div");
+  const draft = read_draft(), line = el("div");
+  let offer = await choices(), picks = null;
   const ideas = el("section", { "aria-labelledby": "h-ideas", hidden: true });
   const question = el("textarea", { id: "question", rows: 3, required: true, maxlength: 20000, placeholder: "Which one should we choose?" });
   question.value = query.get("question") ?? draft.question ?? "";
   const rules = el("textarea", { id: "rules", rows: 4, maxlength: 200000, placeholder: "Choose exactly one. It may cost at most 10,000." }), goal = el("input", { id: "goal", maxlength: 20000, placeholder: "The largest profit of the year" });
   rules.value = draft.rules ?? "";
   goal.value = draft.goal ?? "";
-  const picks = data_picks(offer), means = means_of(offer, draft);
+  const means = means_of(offer, draft), data = el("section.data", { "aria-labelledby": "h-data" });
+  /** The data as they are now. `chosen`: a file that has just come is looked into, and asked alone. */
+  async function show_data(chosen = "") {
+    if (picks) offer = await choices(true);
+    picks = data_picks(offer, chosen, show_data);
+    data.replaceChildren(...picks.nodes);
+    suggest(ideas, offer, question, chosen);
+  }
   const submit = el("button.primary.end", { type: "submit" }, "Decide");
 
   async function send(event) {
@@ -42,10 +50,10 @@ export async function startView(query) {
   means.node.addEventListener("change", () => { form.querySelectorAll(".row > .quiet")[1].textContent = means.words(); });
 
   const nodes = [el("div.page.start", {}, el("div.stack", {}, el("h1", {}, "What do you need to decide?"), el("p.soft", {}, "Decisor plans the queries, compares every choice, and shows the row behind each number."), form, line),
-    el("div.two", {}, ideas, picks.node))];
+    el("div.two", {}, ideas, data))];
+  await show_data();
   return { nodes, title: "", ready: () => {
     if (matchMedia("(min-width: 900px)").matches) question.focus({ preventScroll: true });
-    suggest(ideas, offer, question);
   } };
 }
 
@@ -59,8 +67,8 @@ function toggle(words, part, first = null) {
 }
 
 /** The questions that the tables of the data give, each with what it uses. */
-async function suggest(node, offer, question) {
-  const all = await Promise.all(offer.connections.filter((one) => one.form === "sql").slice(0, 4).map((one) => ask(`/api/connections/${encodeURIComponent(one.name)}/questions`).catch(() => ({ questions: [] }))));
+async function suggest(node, offer, question, chosen) {
+  const all = await Promise.all(offer.connections.filter((one) => one.form === "sql" && (!chosen || one.name === chosen)).slice(0, 4).map((one) => ask(`/api/connections/${encodeURIComponent(one.name)}/questions`).catch(() => ({ questions: [] }))));
   const found = all.flatMap((one) => one.questions).slice(0, 6);
   node.hidden = !found.length;
   node.replaceChildren(el("h2", { id: "h-ideas" }, "Questions these data can answer"), el("ul.list", {}, found.map((one) => el("li", {},
@@ -68,24 +76,48 @@ async function suggest(node, offer, question) {
   if (found.length) question.placeholder = found[0].question;
 }
 
-function data_picks(offer) {
+function data_picks(offer, chosen, changed) {
   const many = offer.connections.length > 1;
   const boxes = offer.connections.map((one) => {
-    const box = el("input", { type: "checkbox", name: "connection", value: one.name, checked: true, disabled: !many, hidden: !many });
+    const box = el("input", { type: "checkbox", name: "connection", value: one.name, checked: !chosen || one.name === chosen, disabled: !many, hidden: !many });
     const panel = el("div.schema", { hidden: true });
     const look = button("Look inside", async () => {
       if (!panel.childNodes.length) panel.append(...await schemaOf(one.name));
       panel.hidden = !panel.hidden;
       look.setAttribute("aria-expanded", String(!panel.hidden));
     }, { kind: "quiet", "aria-expanded": "false", "aria-label": many ? `Look inside ${one.label}` : null });
-    return el("li", {}, el("div.row", {}, el("label.check", {}, box, el("span", {}, el("b", {}, one.label), el("small", {}, [FORMS[one.form], "read-only", one.model ? "with a decision model" : ""].filter(Boolean).join(" · ")))), look), panel);
+    if (one.name === chosen) look.click();
+    const remove = button("Remove", async () => {
+      try { await ask(`/api/files/${encodeURIComponent(one.name)}`, undefined, "DELETE"); await changed(); } catch (error) { panel.before(fault(error.message)); }
+    }, { kind: "quiet", "aria-label": `Remove ${one.label}` });
+    return el("li", {}, el("div.row", {}, el("label.check", {}, box, el("span", {}, el("b", {}, one.label), el("small", {}, [one.mine ? "File" : FORMS[one.form], one.mine ? "yours alone" : "read-only", one.model ? "with a decision model" : ""].filter(Boolean).join(" · ")))), one.mine ? remove : null, look), panel);
   });
-  const node = el("section.data", { "aria-labelledby": "h-data" }, el("h2", { id: "h-data" }, "Your data"), boxes.length ? el("ul.list", {}, boxes) : el("p.soft", {}, "No data yet. Start the server with decisor serve --db FILE, or with --demo for a made-up shop."));
+  const list = boxes.length ? el("ul.list", {}, boxes) : el("p.soft", {}, `No data yet. ${offer.takes_files ? "Bring a file, or start" : "Start"} the server with --db, or with --demo for a made-up shop.`);
   const read = () => {
-    const all = [...node.querySelectorAll("input[name=connection]")], on = all.filter((one) => one.checked);
+    const all = [...list.querySelectorAll("input[name=connection]")], on = all.filter((one) => one.checked);
     return on.length === all.length ? [] : on.map((one) => one.value);
   };
-  return { node, read };
+  return { nodes: [el("h2", { id: "h-data" }, "Your data"), list, ...offer.takes_files ? [drop_area(changed)] : []], read };
+}
+
+/** A file that is dropped here or chosen becomes data that only you can ask. */
+function drop_area(changed) {
+  const line = el("div", { role: "status" }), field = el("input.hush", { type: "file", id: "file", accept: ".csv,.tsv,.xlsx,.xls,.ods,.parquet" });
+  async function bring(file) {
+    if (!file) return;
+    line.replaceChildren(el("p.soft", {}, `Reading ${visible(file.name)} …`));
+    try {
+      const { name } = await ask(`/api/files/${encodeURIComponent(file.name)}`, file, "PUT");
+      await changed(name);
+      say(`${file.name} is here.`);
+    } catch (error) { line.replaceChildren(fault(error.message)); }
+    field.value = "";
+  }
+  field.addEventListener("change", () => bring(field.files[0]));
+  const over = (event) => { event.preventDefault(); area.classList.toggle("over", event.type === "dragover"); };
+  const area = el("label.drop", { for: "file", on: { dragover: over, dragleave: over, drop: (event) => { over(event); bring(event.dataTransfer.files[0]); } } },
+    el("b", {}, "Drop a file here, or choose one"), el("small", {}, "CSV, Excel or Parquet, up to 100 MB. It stays on this server, and only you can ask it."), field);
+  return el("div.stack", {}, area, line);
 }
 
 /** Which LLM, which method with its settings, and the limits. */

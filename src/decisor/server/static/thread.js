@@ -3,7 +3,7 @@ import { ask, choices, go, listen } from "./api.js";
 import { button, count, el, fault, lasts, lead, markup, money, number, plain, say, took, visible, when } from "./dom.js";
 import { editor } from "./change.js";
 import { canvas } from "./drawing.js";
-import { equip_evidence } from "./pieces.js";
+import { equip_evidence, is_query } from "./pieces.js";
 import { following, names } from "./runs.js";
 import { Story } from "./story.js";
 
@@ -181,7 +181,7 @@ export class Thread {
     const card = el("section.card.approval", { "data-number": data.number, "aria-label": "A query waits for you", tabindex: 0, on: { keydown: (event) => {
       if (event.target !== card || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "a") run(); else if (event.key === "r") { event.preventDefault(); refuse(); }
-    } } }, el("h3", {}, /^(sql|cypher)/.test(data.tool) ? "Run this query?" : `Run this with ${plain(data.tool)}?`), el("label.hush", { for: field.id }, "The query, which you may change"), field,
+    } } }, el("h3", {}, is_query(data.input) ? "Run this query?" : `Run this with ${plain(data.tool)}?`), el("label.hush", { for: field.id }, "The query, which you may change"), field,
     el("div.row", {}, button("Run query", run, { kind: "primary" }), button("Refuse", refuse), el("small", {}, "A changed query goes back to the model as yours.")), reason);
     this.wait(card);
     say("A query is waiting for you.");
@@ -253,7 +253,7 @@ export class Thread {
       run.answer ? models.map((one) => el("a.button", { href: `/models/${encodeURIComponent(one.name)}` }, "What if")) : null, menu(run, this.other, offer), line);
     const place = this.top.querySelector(".decision");
     if (place) place.append(deeds); else this.top.append(deeds);
-    if (!this.other) this.next.replaceChildren(...followUp(run, offer));
+    if (!this.other) this.next.replaceChildren(...run.answer ? [markOf(run)] : [], ...followUp(run, offer));
   }
 }
 
@@ -312,17 +312,22 @@ function menu(run, other, offer) {
   const change = el("a", { href: `/?${new URLSearchParams({ question: run.question })}` }, "Change the question");
   const show = run.owner && run.answer ? el("a", { href: `/runs/${run.id}/record` }, "Show it to another user") : null;
   return el("details.menu", {}, el("summary.button", {}, "More"), el("div", {},
-    el("ul", {}, [copy, ...items, again, change, beside].map((one) => el("li", {}, one)), el("li", {}, compare), show ? el("li", {}, show) : null, el("li", {}, markOf(run)), el("li", {}, forget)), line));
+    el("ul", {}, [copy, ...items, again, change, beside].map((one) => el("li", {}, one)), el("li", {}, compare), show ? el("li", {}, show) : null, el("li", {}, forget)), line));
 }
 
-/** Right or wrong in one click, and what came of it. */
+/** Right or wrong in one click, and then what came of it. */
 function markOf(run) {
-  const line = el("div"), now = run.mark?.mark ?? "";
+  const line = el("div", { role: "status" }), now = run.mark?.mark ?? "";
   const note = el("input", { id: "note", placeholder: "What came of it?", value: run.mark?.note ?? "" }), answer = el("input", { id: "right", placeholder: "The right answer, if another", value: run.mark?.answer ?? "" });
+  const title = el("span.soft", {}, now ? `Was ${now}` : "Was this right?"), more = el("div.row", { hidden: !now }, el("label.hush", { for: "note" }, "What came of it"), note, el("label.hush", { for: "right" }, "The right answer"), answer, button("Keep the note", () => keep(run.mark.mark)));
   const keep = async (mark) => {
-    try { await ask(`/api/runs/${run.id}/mark`, { mark, answer: answer.value, note: note.value }); line.replaceChildren(el("p.soft", {}, "Kept.")); title.textContent = `Was ${mark}`; say("Kept."); } catch (error) { line.replaceChildren(fault(error.message)); }
+    try {
+      run.mark = { mark, answer: answer.value, note: note.value };
+      await ask(`/api/runs/${run.id}/mark`, run.mark);
+      title.textContent = `Was ${mark}`;
+      more.hidden = false;
+      line.replaceChildren(el("p.soft", {}, "Kept."));
+    } catch (error) { line.replaceChildren(fault(error.message)); }
   };
-  const title = el("summary", {}, now ? `Was ${now}` : "Was this right?");
-  return el("details.mark", {}, title, el("form", {}, el("label.hush", { for: "note" }, "What came of it"), note, el("label.hush", { for: "right" }, "The right answer"), answer,
-    el("div.row", {}, button("Right", () => keep("right")), button("Wrong", () => keep("wrong"))), line));
+  return el("div.mark.stack", {}, el("div.row", {}, title, button("Right", () => keep("right"), { kind: "quiet" }), button("Wrong", () => keep("wrong"), { kind: "quiet" })), more, line);
 }

@@ -1,15 +1,15 @@
 // What if: the ranking that follows while inputs are moved, what would change the winner, and other questions to the model.
-import { ask } from "./api.js";
+import { ask, choices, go } from "./api.js";
 import { button, cell, el, fault, fold, markup, say, visible } from "./dom.js";
 
 const WAIT = 120;
 
 export async function whatIfView(name) {
   const path = `/api/models/${encodeURIComponent(name)}`;
-  const model = await ask(path);
+  const [model, offer] = await Promise.all([ask(path), choices()]), llm = offer.llms.find((one) => one !== "none");
   const asked = (input) => ask(`${path}/whatif`, { input });
   const then = el("div.then", { "aria-live": "polite" }), line = el("div", { role: "status" }), more = el("div.then");
-  let timer = 0, turn = 0;
+  let timer = 0, turn = 0, winner = "";
   const sliders = model.inputs.map((one) => slider(one, () => { clearTimeout(timer); timer = setTimeout(change, WAIT); }));
 
   /** As the data are, or with what was moved: both on one axis. */
@@ -20,6 +20,7 @@ export async function whatIfView(name) {
       const reply = await asked(moves.length ? moves.join("; ") : "rank trials=100");
       if (own !== turn) return;
       line.textContent = "";
+      winner = reply.ranking?.options?.[1]?.name ?? winner;
       const [head, ...rest] = reply.note.split("\n");
       const words = moves.length ? [el("p", {}, visible(head)), rest.length ? fold("In words", el("p", {}, visible(rest.join("\n")))) : null] : [];
       then.replaceChildren(...(reply.charts ? markup(reply.charts) : [told(reply)]), ...(reply.charts ? words.filter(Boolean) : []));
@@ -28,16 +29,37 @@ export async function whatIfView(name) {
     then.classList.remove("waits");
   }
 
-  async function look(input) {
+  async function look(input, own = false) {
     more.replaceChildren(el("p.soft", {}, "Computing …"));
     try {
       const reply = await asked(input);
       more.replaceChildren(...markup(reply.charts), ...(reply.study?.turns?.length ? [] : [told(reply)]));
       more.scrollIntoView({ block: "nearest" });
-    } catch (error) { more.replaceChildren(fault(error.message)); }
+    } catch (error) { more.replaceChildren(fault(error.message), ...own ? examples() : []); }
   }
-  const free = el("input", { id: "free", placeholder: "why NAME, worst case, or what would it take for NAME to win" });
-  const form = el("form.row", { on: { submit: (event) => { event.preventDefault(); if (free.value.trim()) look(free.value.trim()); } } }, el("label.hush", { for: "free" }, "Another question to the model"), free, el("button", {}, "Compute"));
+
+  /** Words that a person wrote: what is no input of the model is asked of the LLM, where there is one. */
+  async function look_up(words) {
+    if (!llm) return look(words, true);
+    more.replaceChildren(el("p.soft", {}, "Computing …"));
+    try {
+      await asked(words);
+    } catch (error) {
+      if (error.status !== 400) { more.replaceChildren(fault(error.message)); return; }
+      const question = `What if ${words.replace(/^what if\s+/i, "").replace(/[?.\s]+$/, "")}? To decide: ${model.decide || name}.`;
+      go(`/runs/${(await ask("/api/ask", { question, connections: [name], llm, asks: true, stream: true })).id}`);
+      return;
+    }
+    await look(words);
+  }
+
+  /** What can be written, in the words of this model. */
+  function examples() {
+    const all = [...model.inputs.slice(0, 1).map((one) => `${one.name} + 10 %`), ...winner ? [`why ${winner}`, `what would it take for ${winner} to win`] : [], "turning points"];
+    return [el("p.soft", {}, "Without an LLM the model reads these forms:"), el("div.chips", {}, all.map((text) => button(text, () => { free.value = text; return look(text, true); })))];
+  }
+  const free = el("input", { id: "free", placeholder: llm ? "Costs rise by 10 percent" : `why NAME, or ${model.inputs[0]?.name ?? "TABLE.COLUMN"} + 10 %` });
+  const form = el("form.row", { on: { submit: (event) => { event.preventDefault(); if (free.value.trim()) look_up(free.value.trim()); } } }, el("label.hush", { for: "free" }, "Another question to the model"), free, el("button", {}, llm ? "Ask" : "Compute"));
   const asks = [["turning points", "What would change the winner?"], ["sensitivity", "Which input matters most?"], ...(model.scenarios.length ? [["scenarios", "Each scenario"]] : []), ...(model.measures.length > 1 ? [["pareto", "The best trade-offs"]] : [])];
   const reset = button("Reset", () => { sliders.forEach((one) => one.reset()); return change(); }, { kind: "quiet" });
   const nodes = [el("div.page.broad", {}, el("div.asked", {}, el("h1.question.titled", {}, model.decide || name), el("p.soft", {}, "What if · computed, no LLM")),

@@ -6,9 +6,9 @@ its tags.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from decisor.parsing.plan import TAG, PlanGraph, PlanPart
 from decisor.runtime.run import Run
@@ -33,71 +33,23 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Planner(Protocol):
-    async def __call__(self, run: Run, /, question: Question, max_nodes: int) -> PlanGraph:
-        """Write a plan of at most ``max_nodes`` parts. Raise ParseError if no plan is readable after one repair."""
-        ...
-
-
-class DynamicQuery(Protocol):
-    async def __call__(self, run: Run, /, question: str, parents: Sequence[NodeAnswer]) -> str:
-        """Return the question with its tags replaced by the parents' answers."""
-        ...
-
-
-class Generator(Protocol):
-    async def __call__(
-        self,
-        run: Run,
-        /,
-        question: str,
-        context: str,
-        documents: Sequence[Record],
-        text_so_far: str | None,
-        tokens: int = 0,
-    ) -> Chunk:
-        """Return the answer, or with ``text_so_far`` (also empty) its next part.
-
-        The part is a sentence, or ``tokens`` tokens if given; empty at the end.
-        """
-        ...
-
-
-class Critic(Protocol):
-    async def __call__(self, run: Run, /, question: str, context: str, chunk: str, documents: Sequence[Record]) -> bool:
-        """Return True if outside evidence is needed."""
-        ...
-
-
-class Relevance(Protocol):
-    async def __call__(
-        self, run: Run, /, question: str, chunk: str, documents: Sequence[Record], many: bool
-    ) -> tuple[Record, ...]:
-        """Return the document that helps, or several if ``many``; empty if none helps."""
-        ...
-
-
-class Rewriter(Protocol):
-    async def __call__(self, run: Run, /, question: str, searches: Sequence[str], rejected: Sequence[Record]) -> str:
-        """Return another search for the same question."""
-        ...
-
-
-class QueryWriter(Protocol):
-    async def __call__(
-        self, run: Run, /, question: str, context: str, source: str, attempts: Sequence[tuple[str, str]]
-    ) -> str:
-        """Return a query for the database ``source``.
-
-        ``attempts``: earlier queries, each with the reason of its failure.
-        """
-        ...
-
-
-class Aggregator(Protocol):
-    async def __call__(self, run: Run, /, question: Question, answers: Sequence[NodeAnswer]) -> tuple[str, str]:
-        """Return the answer to the main question and its explanation."""
-        ...
+Planner = Callable[[Run, Question, int], Awaitable[PlanGraph]]
+"""Writes a plan of at most so many parts. Raises ParseError if no plan is readable after one repair."""
+DynamicQuery = Callable[[Run, str, Sequence[NodeAnswer]], Awaitable[str]]
+"""Returns a question with its tags replaced by the parents' answers."""
+Generator = Callable[..., Awaitable[Chunk]]
+"""Takes the run, question, context, documents, the text so far (None: the whole answer is wanted) and, where a part has
+a length, its tokens. Returns the answer, or its next part; empty at the end."""
+Critic = Callable[[Run, str, str, str, Sequence[Record]], Awaitable[bool]]
+"""Takes the run, question, context, chunk and documents. Returns True if outside evidence is needed."""
+Relevance = Callable[[Run, str, str, Sequence[Record], bool], Awaitable[tuple[Record, ...]]]
+"""Returns the document that helps, or several if the last is True; empty if none helps."""
+Rewriter = Callable[[Run, str, Sequence[str], Sequence[Record]], Awaitable[str]]
+"""Takes the run, question, searches and rejected documents. Returns another search for the same question."""
+QueryWriter = Callable[[Run, str, str, str, Sequence[tuple[str, str]]], Awaitable[str]]
+"""Takes the run, question, context, the source, and earlier queries, each with why it failed. Returns a query."""
+Aggregator = Callable[[Run, Question, Sequence[NodeAnswer]], Awaitable[tuple[str, str]]]
+"""Returns the answer to the main question and its explanation."""
 
 
 def ask_expert_with(

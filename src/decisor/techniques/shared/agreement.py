@@ -2,7 +2,8 @@
 
     decisions <- the technique, n times at once, each with a plan of its own
     groups    <- decisions with the same answer and the same outcomes, whatever the columns are called
-    decision  <- of the largest group, if more than half agree; else one more look at the rows that differ
+    decision  <- of the largest group, if more than half agree; else one more turn of its conversation, which is shown
+                 the rows that differ and the queries that they come from
 
 What was not settled is told with the decision.
 """
@@ -10,14 +11,19 @@ What was not settled is told with the decision.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.runtime.run import Run, Technique
+from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently
 from decisor.techniques.shared.answer import record_decision
-from decisor.types import Decision, Question
+from decisor.trace.events import ActionResult, ActionStart, events_of
+from decisor.types import Decision
+
+Look = Callable[[str, Run], Awaitable[Decision]]
+"""Decides once more, behind all that led to a decision and these words."""
+Attempt = Callable[[Run], Awaitable[tuple[Decision, Look]]]
 
 SAME = 1e-6
 """Relative difference up to which two outcomes are the same: queries round, and prompts show seven digits."""
@@ -28,13 +34,13 @@ SHOWN = 6
 LOOK = """\
 The question was computed in several ways, with these results:
 {results}
-Find out which of them is right, and why."""
+Find out which of them is right, and why; query again if you must. Cite only rows that you were shown. Then decide."""
 
 
-async def decide_by_agreement(technique: Technique, attempts: int, question: Question, run: Run) -> Decision:
-    """Ask a technique several times at once, and return the decision that most agree on, with what differs."""
+async def decide_by_agreement(attempt: Attempt, attempts: int, run: Run) -> Decision:
+    """Make several attempts at once, and return the decision that most agree on, with what differs."""
 
-    async def attempt(number: int) -> Decision | None:
+    async def begin(number: int) -> tuple[Decision, Look] | None:
         asking = run.asking
         if number > 1:
             warmth = VARIED if asking.temperature is None else asking.temperature
@@ -42,28 +48,41 @@ async def decide_by_agreement(technique: Technique, attempts: int, question: Que
             asking = replace(asking, temperature=warmth, seed=number)
         with run.span(f"attempt {number} of {attempts}") as part:
             try:
-                return await technique(question, replace(part, asking=asking))
+                return await attempt(replace(part, asking=asking))
             except (BudgetExceeded, ParseError):
                 return None
 
-    made = [one for one in await map_concurrently(attempt, range(1, attempts + 1)) if one is not None]
+    made = [pair for pair in await map_concurrently(begin, range(1, attempts + 1)) if pair is not None]
     if not made:
-        return await technique(question, run)
-    groups = group_by_result(made)
+        return (await attempt(run))[0]
+    groups = group_by_result([decision for decision, _ in made])
     best, count = groups[0][0], len(groups[0])
     if len(groups) == 1:
         words = f"{count} of {attempts} attempts computed the same result."
         return record_decision(replace(best, reasons=(*best.reasons, words)), run)
-    results = "\n".join(f"- {line}" for line in describe_results(groups))
+    results = [f"- {line}" for line in describe_results(groups)]
     if 2 * count <= attempts:
-        rules = "\n\n".join(part for part in (question.rules, LOOK.format(results=results)) if part)
+        queries = [
+            f"{line}\n  {'; '.join(list_cited_queries(group[0], run))}"
+            for line, group in zip(results, groups, strict=True)
+        ]
+        look = next(look for decision, look in made if decision is best)
         with run.span("one more look") as part:
-            best = await technique(replace(question, rules=rules), part)
-        count = 1 + max((len(group) for group in groups if is_same_result(group[0], best)), default=0)
-        words = f"{attempts} attempts did not agree; after one more look {count} of {attempts + 1} say so."
+            best = await look(LOOK.format(results="\n".join(queries)), part)
+        count = next((len(group) for group in groups if is_same_result(group[0], best)), 0)
+        words = f"{attempts} attempts did not agree; one more look took the result of {count} of them."
     else:
         words = f"{count} of {attempts} attempts agree on this."
-    return record_decision(replace(best, reasons=(*best.reasons, f"{words} The results:\n{results}")), run)
+    text = "\n".join([f"{words} The results:", *results])
+    return record_decision(replace(best, reasons=(*best.reasons, text)), run)
+
+
+def list_cited_queries(decision: Decision, run: Run) -> Iterator[str]:
+    """Yield the queries of the records that a decision cites."""
+    starts = {entry.id: entry.event for entry in run.trace.entries if isinstance(entry.event, ActionStart)}
+    for result in events_of(run.trace.entries, ActionResult):
+        if any(record.id in decision.evidence.ids for record in result.observation.records):
+            yield " ".join(starts[result.action].input.split())
 
 
 def group_by_result(decisions: Sequence[Decision]) -> list[list[Decision]]:

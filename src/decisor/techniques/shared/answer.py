@@ -8,7 +8,7 @@ that it is the best. ``EvidenceRule`` tells whether an answer must cite records.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
@@ -161,8 +161,8 @@ def is_extreme_candidate(plain: str, rows: Sequence[Record]) -> bool:
 
 THINK = "think"
 RAN_BEFORE = "You ran this as"
-UNREADABLE = 3
-"""First replies of a run, after which it ends where none holds a label or an object."""
+UNREADABLE = (3, 5)
+"""First replies of a run, after which it ends where none holds a label or an object: of prose, or with empty ones."""
 STOP = Sampling(stop=("Observation:",))
 EvidenceRule = Literal["required", "asked", "free"]
 """Whether a final answer must cite records: it must; it is asked for them once and then taken as it is; it need not."""
@@ -450,21 +450,27 @@ async def ask_for_move(
     """Ask for the next action or the answer, as often as actions are left.
 
     Raises:
-        ParseError: none of the replies could be read; or the first three hold nothing of a form (unreadable).
+        ParseError: none of the replies could be read; or the first three hold nothing of a form, five where some of
+            them are empty (unreadable).
     """
-    if trajectory.steps or left <= UNREADABLE:
-        return await run.ask(prompt, form, STOP, tries=left)
-    try:
-        return await run.ask(prompt, form, STOP, tries=UNREADABLE)
-    except ParseError as error:
-        calls = [entry.event for entry in run.trace.entries if entry.span == run.span_id]
-        replies = [call.texts[0] for call in calls if isinstance(call, LLMCall)]
-        # A model that begins the form and fails may be asked on: it loses replies at random, several in a row too.
-        if not any(LABEL.search(reply) or "{" in reply for reply in replies):
-            raise ParseError(str(error), "unreadable") from error
-        if len(replies) < UNREADABLE:  # it insisted on what is not asked for again
-            raise
-    return await run.ask(prompt, form, vary_sampling(STOP, UNREADABLE), tries=left - UNREADABLE)
+    done = 0
+    for most in UNREADABLE if not trajectory.steps and left > max(UNREADABLE) else ():
+        try:
+            return await run.ask(prompt, form, vary_sampling(STOP, done), tries=most - done)
+        except ParseError as error:
+            calls = [entry.event for entry in run.trace.entries if entry.span == run.span_id]
+            replies = [call.texts[0] for call in calls if isinstance(call, LLMCall)]
+            # A model that begins the form and fails may be asked on: it loses replies at random, several in a row too.
+            has_form = any(LABEL.search(reply) or "{" in reply for reply in replies)
+            is_prose = most == max(UNREADABLE) or all(re.search(r"\w", reply) for reply in replies)
+            if not has_form and is_prose:
+                raise ParseError(str(error), "unreadable") from error
+            if len(replies) < most:  # it insisted on what is not asked for again
+                raise
+            done = most
+            if has_form:
+                break
+    return await run.ask(prompt, form, vary_sampling(STOP, done), tries=left - done)
 
 
 def record_plan(trajectory: Trajectory, steps: tuple[str, ...], why: str, run: Run) -> Trajectory:
@@ -489,30 +495,41 @@ async def ask_last_answer(
     error: Error | None = None,
     rule: EvidenceRule = "required",
 ) -> Decision:
-    """Make the last call from the reserve of the budget.
+    """Make the last call from the reserve of the budget; see ``end_run``."""
 
-    The decision is the best supported answer, else the best known one.
+    async def ask() -> Decision:
+        # Without a record an answer could rest on nothing, and was asked for in vain three times.
+        if isinstance(error, ParseError) and error.reason == "unreadable" and rule == "required":
+            raise error
+        return await run.ask(prompt, build_final_answer_form(trajectory, FINAL, True, rule), final=True)
+
+    steps = trajectory.actions or len(trajectory.steps)
+    return record_decision(await end_run(ask, trajectory, error, f"The limit of {steps} steps is reached."), run)
+
+
+async def end_run(
+    ask: Callable[[], Awaitable[Decision | None]], trajectory: Trajectory, error: Error | None, limit: str
+) -> Decision:
+    """Ask for the best supported answer, after an error or at a limit; else return the best known one.
 
     Raises:
         LLMError: the endpoint will not answer at all (key, quota, model).
     """
     stopped: Stopped = "steps" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
-    steps = trajectory.actions or len(trajectory.steps)
-    why = explain_error(error) if error else f"The limit of {steps} steps is reached."
+    why, missing, decision = explain_error(error) if error else limit, list[str](), None
     try:
-        # Without a record an answer could rest on nothing, and was asked for in vain three times.
-        if isinstance(error, ParseError) and error.reason == "unreadable" and rule == "required":
-            raise error
-        decision = await run.ask(prompt, build_final_answer_form(trajectory, FINAL, True, rule), final=True)
+        decision = await ask()
     except (BudgetExceeded, ParseError, LLMError) as failure:
         if isinstance(failure, LLMError) and failure.permanent:
             raise
+        missing.append(f"No last answer was given. {explain_error(failure)}")
+    if decision is None:
         ranking = trajectory.ranking()
         # No reply can be used: the best of a computed ranking is still supported.
         best = ranking.options[0].name if ranking and ranking.options else ""
-        decision = replace(trajectory.decision(best), reasons=(f"No last answer was given. {explain_error(failure)}",))
+        decision = replace(trajectory.decision(best), reasons=tuple(missing))
     reasons = decision.reasons if any(why in reason for reason in decision.reasons) else (*decision.reasons, why)
-    return record_decision(replace(decision, reasons=reasons, stopped=stopped), run)
+    return replace(decision, reasons=reasons, stopped=stopped)
 
 
 def record_decision(decision: Decision, run: Run) -> Decision:

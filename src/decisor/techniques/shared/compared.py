@@ -32,6 +32,8 @@ NAMED = 3
 """Candidates that are named in an objection."""
 LITERAL = re.compile(r"'((?:[^']|'')*)'")
 PERIODS = {"year", "quarter", "month", "week", "day", "date"}
+SLUG = re.compile(r"[a-z]+(?:_[a-z]+)*")
+"""A name in small letters without blanks."""
 TIED = 1e-9
 """Relative difference up to which two outcomes are equal, as in computed rankings."""
 
@@ -169,7 +171,7 @@ def explain_no_choice(name: str, cited: Collection[str], question: str, steps: S
         return ""
     others = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
     if mentions_candidate(question, plain):
-        is_home = all(mentions_candidate(step.action.input, plain) for step in lists)
+        is_home = all(mentions_candidate(step.action.input, plain) or holds_in_all(plain, step) for step in lists)
         return HOME.format(name=name, others=others) if is_home else ""
     queries = " ".join(text for step in steps for text in LITERAL.findall(step.action.input))
     rows = [row for step in steps for row in step.observation.records]
@@ -179,6 +181,10 @@ def explain_no_choice(name: str, cited: Collection[str], question: str, steps: S
         *(text for row in rows for text in (*row.fields, *map(str, row.fields.values()), row.text)),
     ]
     return UNSEEN.format(name=name, others=others) if is_unseen_name(name, names, "\n".join(shown)) else ""
+
+
+def holds_in_all(plain: str, step: Step) -> bool:
+    return all(plain in (str(value).casefold() for value in row.fields.values()) for row in step.observation.records)
 
 
 def is_list_of_rows(step: Step, cited: Collection[str]) -> bool:
@@ -215,12 +221,16 @@ def is_unseen_name(name: str, names: Sequence[str], shown: str) -> bool:
 
     >>> [is_unseen_name(name, ["K-104", "Mill Lane"], "K-104 Mill Lane") for name in ("K-999", "Park Lane", "the lane")]
     [True, True, False]
+    >>> [is_unseen_name(name, ["baltic_sea", "krakow"], "") for name in ("north_sea", "the north sea")]
+    [True, False]
     """
     if NOT_A_NAME.fullmatch(name.strip()) or mentions_candidate(shown, name.strip().casefold()):
         return False
     if any(char.isdigit() for char in name):
         # A code is compared by its form: K-999 beside K-104, but no Q3 beside months.
         return re.sub(r"\d+", "0", name.strip()) in {re.sub(r"\d+", "0", other) for other in names}
+    if all(map(SLUG.fullmatch, (name.strip(), *names))):
+        return True
     words = re.findall(r"[^\W\d_]{3,}", name)
     is_name = 0 < len(words) <= 4 and all(word[0].isupper() for word in words)
     return is_name and any(not mentions_candidate(shown, word.casefold()) for word in words)

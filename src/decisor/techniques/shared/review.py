@@ -6,16 +6,10 @@ that goes back costs a call, and objections that come one by one let the next er
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from decisor.errors import ParseError
 from decisor.parsing.figures import (
-    CITATION,
-    collect_record_numbers,
-    find_citations,
-    find_quantities,
-    iterate_numeric_fields,
     without_citations,
 )
 from decisor.parsing.labelled import LabelledReply
@@ -29,15 +23,9 @@ from decisor.techniques.shared.answer import (
 from decisor.techniques.shared.compared import ComparedTable, explain_no_choice, find_compared_table, mentions_candidate
 from decisor.techniques.shared.model_draft import LEAST, MOST
 from decisor.techniques.shared.objections import holds_name
-from decisor.techniques.shared.objections.reading import fits, is_key
-from decisor.types import Objection, Observation, Pitfall, Record
+from decisor.types import Objection, Observation, Pitfall
 
-CALCULATED = re.compile(
-    r"(?:[=+*/×<>-]|\b(?:than|against|vs\.?|versus|by|over|under|above|below|between|to|and))$", re.I
-)
-"""Before a figure that is worked out, or is what the cited row is compared with."""
 FIRST = "{id} ({first}) comes first in your own order by {measure}: why is {name} better? Say it in because."
-MISPLACED = "You wrote {figure} with [{id}]; that row says {says}, and {holder} has this figure."
 UNCITED = ("no_citation", "unknown_source", "not_compared")
 """Complaints about an answer that are made together with the objections to it."""
 
@@ -102,8 +90,6 @@ def list_objections(reply: LabelledReply, trajectory: Trajectory) -> Iterator[Ob
     no_choice = explain_no_choice(decision.answer, cited, str(trajectory.question), trajectory.steps)
     if no_choice and not any(objection.kind == "candidate" for objection in objections):
         yield Objection("candidate", no_choice)
-    if not any(objection.kind == "figure" for objection in objections):
-        yield from find_misplaced_figures(reply.because, trajectory.shown_records())
     for step in trajectory.steps:
         observation = step.observation
         if any(record.id in cited for record in observation.records):
@@ -121,30 +107,6 @@ def is_best_from_below(name: str, question: str, compared: ComparedTable | None)
 
 def is_of_place(objection: Objection, name: str) -> bool:
     return objection.kind in ("candidate", "rank") and mentions_candidate(objection.text, name.casefold())
-
-
-def find_misplaced_figures(because: str, records: Mapping[str, Record]) -> Iterator[Objection]:
-    """Find figures right before the citation of a row that does not hold them, though another row of its table does."""
-    figures = find_quantities(CITATION.sub(lambda citation: " " * len(citation.group()), because))
-    for citation in CITATION.finditer(because):
-        ids, start = find_citations(citation.group()), citation.start()
-        row = records.get(ids[0]) if len(ids) == 1 else None
-        near = [figure for figure in figures if figure.end <= start and not because[figure.end : start].strip("*( ")]
-        if row is None or row.text or not near or near[-1].digits < 2:
-            continue
-        figure = near[-1]
-        table = [other for id, other in records.items() if id.partition(".")[0] == row.id.partition(".")[0]]
-        may_count = not figure.unit and figure.meanings[0].value in range(len(table) + 1)
-        is_worked_out = CALCULATED.search(because[: figure.start].rstrip("$€£* "))
-        if may_count or is_worked_out or fits(figure, *collect_record_numbers(row)):
-            continue
-        own = {column: number for column, number in iterate_numeric_fields(row) if not is_key(column)}
-        for other in table:
-            columns = [column for column, number in iterate_numeric_fields(other) if fits(figure, number)]
-            if column := next(filter(own.__contains__, columns), ""):
-                says = f"{own[column]:.7g} ({column})"
-                yield Objection("row", MISPLACED.format(figure=figure.text, id=row.id, says=says, holder=other.id))
-                break
 
 
 def bears_on(pitfall: Pitfall, observation: Observation, name: str) -> bool:

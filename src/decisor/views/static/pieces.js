@@ -3,18 +3,20 @@ import { button, cell, count, el, visible } from "./dom.js";
 
 const FIRST_ROWS = 8, NEXT_ROWS = 200;
 const KEYWORDS = "select from where group by order having limit offset join left right inner outer full cross on using as and or not in is null like between exists case when then else end with recursive union all distinct asc desc over partition match optional return unwind call yield skip create filter within interval cast true false";
-const PIECES = new RegExp(`(?<comment>--[^\\n]*|/\\*[\\s\\S]*?\\*/)|(?<string>'(?:[^'\\\\]|''|\\\\.)*')|(?<number>\\b\\d+(?:\\.\\d+)?\\b)|(?<word>\\b(?:${KEYWORDS.replaceAll(" ", "|")})\\b)`, "gi");
+const PIECES = new RegExp(`(?<comment>--[^\\n]*|/\\*[\\s\\S]*?\\*/)|(?:'(?:[^'\\\\]|''|\\\\.)*')|(?<word>\\b(?:${KEYWORDS.replaceAll(" ", "|")})\\b)`, "gi");
+/** Whether a text is a query, and no words to search for. */
+export const is_query = (text) => QUERY.test(text);
 const QUERY = /^\s*(?:select|with|match|optional|unwind|call|return|explain)\b/i;
 
 /** A query, its words told apart. */
 export function query(text) {
   const shown = visible(text);
-  if (shown.length > 20000 || !QUERY.test(shown)) return el("pre", { tabindex: 0 }, shown);
+  if (shown.length > 20000 || !is_query(shown)) return el("pre", { tabindex: 0 }, shown);
   const parts = [];
   let end = 0;
   for (const match of shown.matchAll(PIECES)) {
     const kind = Object.keys(match.groups).find((name) => match.groups[name] !== undefined);
-    parts.push(shown.slice(end, match.index), el(`span.${kind}`, {}, match[0]));
+    parts.push(shown.slice(end, match.index), kind ? el(`span.${kind}`, {}, match[0]) : match[0]);
     end = match.index + match[0].length;
   }
   return el("pre.sql", { tabindex: 0 }, parts, shown.slice(end));

@@ -1,6 +1,6 @@
 // How it got there, as a list that grows: hears the entries of a trace in order and draws each where it belongs.
 import { button, count, el, markup, money, number, plain, took, visible } from "./dom.js";
-import { difference, plan, query, records } from "./pieces.js";
+import { difference, is_query, plan, query, records } from "./pieces.js";
 
 const THOUGHT = /^\W*thought\W*:\s*(.+)/im;
 const TABLES = /\b(?:from|join)\s+(?:only\s+)?((?:"[^"]+"|[\w.]+))/gi;
@@ -12,9 +12,19 @@ const cut = (text) => text.length > MOST_THOUGHT ? `${text.slice(0, MOST_THOUGHT
 /** What a message says, its calls of tools too. */
 const spoken = ({ content, calls = [] }) => [content, ...calls.map((call) => `${call.name} ${call.arguments}`)].filter(Boolean).join("\n\n");
 
+/** The thought of a reply: of JSON its field, of text its line. */
+function thought_of(text) {
+  try {
+    const { thought } = JSON.parse(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
+    if (typeof thought === "string") return thought;
+  } catch { /* it is no JSON */ }
+  return text.match(THOUGHT)?.[1];
+}
+
 /** What a query is called: its number and the tables that it reads, or what it looks for. */
 export function title_of(tool, input, number) {
-  if (!/^(sql|cypher|query)/.test(tool)) return `${plain(tool)}: ${input.split("\n")[0].slice(0, 80)}`;
+  if (tool === "whatif") return `Computed: ${input.replace(/\s+\w+=\S+/g, "").slice(0, 80)}`;
+  if (tool === "passages" || !is_query(input)) return `${plain(tool)}: ${input.split("\n")[0].slice(0, 80)}`;
   const own = new Set([...input.matchAll(/(?:\bwith|,)\s+(\w+)\s+as\s*\(/gi)].map((one) => one[1].toLowerCase()));
   const names = [...new Set([...input.matchAll(TABLES)].map((one) => one[1].replaceAll('"', "")))].filter((one) => !own.has(one.toLowerCase()));
   return `Query ${number}${names.length ? `: ${names.slice(0, 4).join(", ")}` : ""}`;
@@ -60,7 +70,7 @@ export class Story {
       case "LLMCall": return this.call(entry, data);
       case "ActionStart": return this.action(entry, data);
       case "ActionResult": return this.result(data);
-      case "Span": return this.span(entry, plain(data.name), "");
+      case "Span": return this.span(entry, data.name === "readings" ? "What the words mean" : plain(data.name), "");
       case "NodeSpan": return this.graph_node(entry, data);
       case "NodeResult": return this.answer(data);
       case "Conclusion":
@@ -127,7 +137,7 @@ export class Story {
     this.usage.tokens += data.usage.prompt_tokens + data.usage.completion_tokens;
     this.usage.dollars = this.usage.dollars === null || data.usage.dollars === null ? null : this.usage.dollars + data.usage.dollars;
     const text = data.turn ? spoken(data.turn) : data.texts.join("\n\n");
-    const thoughts = (data.turn ? [data.thoughts, data.turn.content] : [text.match(THOUGHT)?.[1]]).filter((one) => one?.trim());
+    const thoughts = (data.turn ? [data.thoughts, data.turn.content] : [thought_of(text)]).filter((one) => one?.trim());
     const now = [...text.matchAll(/current step\W{0,6}(?:step\W{0,3})?(\d{1,3})/gi)].at(-1);
     this.tell({ usage: this.usage, doing: "", ...(now ? { step: Number(now[1]) } : {}) });
     const about = [took(data.usage.seconds), `${number(data.usage.prompt_tokens + data.usage.completion_tokens)} tokens`, data.replayed ? "not paid for again" : data.usage.dollars ? money(data.usage.dollars) : ""].filter(Boolean).join(" · ");
@@ -151,7 +161,7 @@ export class Story {
     this.steps += 1;
     const number = this.steps, title = title_of(data.tool, data.input, number);
     this.tell({ usage: this.usage, doing: `${/^Query/.test(title) ? `Query ${number}` : plain(data.tool)} runs` });
-    const state = el("small", {}, "runs …"), body = el("div.stack");
+    const state = el("small.runs", {}, "runs …"), body = el("div.stack");
     const node = this.item("acts", title, state, data.input ? query(data.input) : null, body);
     this.actions.set(entry.id, { node, state, body, tool: data.tool, input: data.input, number });
     return node;
@@ -164,6 +174,7 @@ export class Story {
     this.tell({ doing: "Thinking" });
     const total = observation.total ?? observation.records.length;
     const many = observation.records.length ? (total > observation.records.length ? `${number(observation.records.length)} of ${count(total, "row")}` : count(total, "row")) : "";
+    start.state.className = "";
     start.state.textContent = [many || (observation.error ? "failed" : "no rows"), took(data.seconds)].filter(Boolean).join(" · ");
     if (observation.error) start.node.classList.add("bad");
     if (observation.note) start.body.append(el(observation.error ? "p.fault" : "p.soft", {}, visible(observation.note)));

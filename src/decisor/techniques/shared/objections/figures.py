@@ -111,7 +111,13 @@ class FigureCheck(AnswerReading):
             return
         last = memory[-1].ids if memory else own
         yield lambda figure: clause.rows_before(figure.start) or last or clause.rows_after(figure.end)
-        yield lambda figure: clause.rows_after(figure.end) or clause.rows_before(figure.start)
+        # "Elm (30.67) comes before Oak": a figure in brackets is of the name before it.
+        yield (
+            lambda figure: (
+                (not clause.masked[: figure.start].endswith("X (") and clause.rows_after(figure.end))
+                or clause.rows_before(figure.start)
+            )
+        )
         if len(names) > 1 and len(figures) % len(names) == 0:
             each = len(figures) // len(names)
             yield lambda figure: names[figures.index(figure) // each].ids
@@ -129,7 +135,7 @@ class FigureCheck(AnswerReading):
             rows = frozenset([cited]) | (rows if self.is_beside_name(figure, clause) else frozenset())
         if not self.is_beside_name(figure, clause):  # Which name it belongs to is open.
             rows |= {cited} if cited else frozenset()
-            if len(clause.names) > 1 and "respectively" not in clause.masked:
+            if len(clause.names) > 1 and not cited and "respectively" not in clause.masked:
                 rows |= clause.name_ids
         wanted = self.noun_columns(figure, clause)
         return any(

@@ -1,0 +1,135 @@
+"""Files that people bring to the page: each person's in a folder of their own, asked as any other connection.
+
+A file is streamed to the disk under a cap, then read by the process that reads every data file. Nobody else sees it,
+its owner can remove it, and with it goes what was read from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import AsyncIterable, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO
+
+from decisor.databases.files.store import KINDS, forget_place, table_name_of_file
+from decisor.errors import Error, SetupError
+from decisor.server.security import MOST_FILE, Refusal, User
+from decisor.session.pool import Pool
+from decisor.session.sources import RESERVED, build_sources
+from decisor.system.storage import make_private_folder
+
+MOST_FILES, MOST_OF_OWNER = 20, 500 * 2**20
+"""Number of files, and bytes of all of them, that one person may keep."""
+SECONDS = 600.0
+TAKEN = ("csv", "excel", "parquet")
+ABOUT = "CSV, Excel or Parquet"
+
+
+@dataclass(eq=False)
+class Uploads:
+    """The uploaded files of all users of a server."""
+
+    folder: Path
+    pool: Pool
+    is_used: Callable[[str], bool]
+    """Whether a run under way asks the connection of this name."""
+    turns: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    """One person brings one file at a time, so that the caps hold."""
+
+    def open(self) -> None:
+        """Add the files of earlier runs of the server to the pool. They are read when they are first needed."""
+        for home in sorted(self.folder.glob("*/")):
+            for path in sorted(home.glob("*.*")):
+                self.add(path)
+
+    def add(self, path: Path) -> str:
+        """Add a file to the pool and return the name of its connection."""
+        name = self.name_of(path)
+        sources = build_sources(db={name: str(path)})
+        # Whoever notes the queries of the server's own data means these too.
+        audit = next((place.audit for place in self.pool.sources.places), None)
+        self.pool.add(name, replace(sources, places=(replace(sources.places[0], audit=audit),)), owner=path.parent.name)
+        return name
+
+    def name_of(self, path: Path) -> str:
+        """Return the name of the connection of a file. It tells nobody that others have a file of the same name."""
+        name, owner = table_name_of_file(path), path.parent.name
+        if owner != owner_key(User()):
+            return f"{name}_{owner[:6]}"
+        is_taken = name in RESERVED or (name in self.pool.members and self.pool.owners.get(name) != owner)
+        return f"{name}_file" if is_taken else name
+
+    async def keep(self, user: User, file: str, parts: AsyncIterable[bytes]) -> str:
+        """Keep a file and return the name of its connection. One of the same name is replaced.
+
+        Raises:
+            SetupError: it is no table, cannot be read, or the one that it replaces is in use.
+            Refusal: it is too large, there are too many, or it does not come.
+        """
+        suffix = Path(file).suffix.lower()
+        if KINDS.get(suffix) not in TAKEN:
+            raise SetupError(f"{file!r:.80} is not a file of {ABOUT}. Save it as one, and bring that.")
+        home = self.folder / owner_key(user)
+        path = home / f"{table_name_of_file(file)[:60]}{suffix}"
+        async with self.turns[home.name]:
+            same = [other for other in home.glob("*.*") if self.name_of(other) == self.name_of(path)]
+            sizes = [other.stat().st_size for other in home.glob("*.*") if other not in same]
+            if len(sizes) >= MOST_FILES:
+                raise Refusal(413, f"You have {MOST_FILES} files here. Remove one first.")
+            make_private_folder(self.folder)
+            make_private_folder(home)
+            with NamedTemporaryFile(dir=self.folder, prefix="new-") as fresh:
+                await receive_file(parts, fresh, min(MOST_FILE, MOST_OF_OWNER - sum(sizes)))
+                fresh.flush()
+                for other in same:
+                    await self.forget(user, self.name_of(other))
+                os.link(fresh.name, path)
+            name = self.add(path)
+            try:
+                await self.pool.member(name)
+            except Error as error:
+                await self.forget(user, name)
+                # Who asks a server is not told where its files lie.
+                raise SetupError(str(error).replace(str(path), file)) from None
+            return name
+
+    async def forget(self, user: User, name: str) -> None:
+        """Remove a file of a user and what was read from it. Raises SetupError if there is none."""
+        if self.pool.owners.get(name) != owner_key(user):
+            raise SetupError(f"You have no file {name[:80]!r} here.")
+        if self.is_used(name):
+            raise SetupError("A decision that uses this file is under way. Stop it first, or wait for its end.")
+        path = self.pool.members[name].places[0].place
+        await self.pool.remove(name)
+        await asyncio.to_thread(forget_place, path)
+        Path(path).unlink(missing_ok=True)
+
+
+def owner_key(user: User) -> str:
+    """Return the name of a user's folder: names that differ by case alone are one to some file systems."""
+    return hashlib.sha256(user.name.encode()).hexdigest()[:16]
+
+
+def may_use(user: User, name: str, pool: Pool) -> bool:
+    """Return whether a user may ask of a connection; of uploaded files only their owner may."""
+    owner = pool.owners.get(name)
+    return user.may_use(name) if owner is None else owner == owner_key(user)
+
+
+async def receive_file(parts: AsyncIterable[bytes], file: IO[bytes], most: int) -> None:
+    """Write a file as it comes; raise Refusal if it is larger than ``most`` bytes, or ends too late."""
+    size = 0
+    try:
+        async with asyncio.timeout(SECONDS):
+            async for part in parts:
+                size += len(part)
+                if size > most:
+                    raise Refusal(413, f"There is room for {most // 2**20:,} MB, and the file has more.")
+                file.write(part)
+    except TimeoutError as error:
+        raise Refusal(408, "The file did not come.") from error
