@@ -65,7 +65,7 @@ async def test_whole_numbers_dates_and_texts_are_compared_as_they_are(
 ) -> None:
     tables = """CREATE TABLE offer AS SELECT * FROM (VALUES ('a', 9007199254740993, DATE '2024-03-01'),
         ('b', 9007199254740992, DATE '2024-03-02')) t(name, id, day)"""
-    text = MODEL.partition("broken")[0].replace("SELECT name FROM", "SELECT name, id, day FROM")
+    text = MODEL.partition("absent")[0].replace("SELECT name FROM", "SELECT name, id, day FROM")
     async with opened(tmp_path, f'{text}absent = "SELECT 1 AS one WHERE {comparison}"', tables) as model:
         assert model.outcomes().broken[:, 0].tolist() == broken
 

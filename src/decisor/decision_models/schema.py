@@ -506,7 +506,7 @@ def build_model_of_file(file: ModelFile, text: str, lines: Lines, parameters: Ma
 DRAFTED = ("choice", "unknown", "table", "change", "recompute", "measure", "rule", "input", "parameter", "copy")
 
 
-def describe_keys() -> str:
+def describe_model_keys() -> str:
     """Describe the keys of a model file that an LLM may write, by the classes of this module."""
     schema = MODEL_FILE.json_schema("")
     lines = []

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from decisor.decision_models.file import build_model, parse_model
-from decisor.decision_models.schema import DecisionModel, describe_keys
+from decisor.decision_models.schema import DecisionModel, describe_model_keys
 from decisor.errors import ModelMistake, SetupError, ToolError
 from decisor.parsing.toml_reply import format_toml
 from decisor.semantics.definitions import Definitions
@@ -206,7 +206,7 @@ class ModellingTool:
     name: str = "decision_model"
 
     def describe(self) -> str:
-        return f"Computes decision models (TOML) on the real rows. Keys of a model file:\n{describe_keys()}"
+        return f"Computes decision models (TOML) on the real rows. Keys of a model file:\n{describe_model_keys()}"
 
     async def call(self, text: str) -> Observation:
         """Do one job; raise ToolError if the model cannot be read or does not run."""

@@ -34,9 +34,9 @@ from decisor.parsing.toml_reply import Table, TomlReply, toml_form
 from decisor.runtime.run import Run
 from decisor.techniques.exact import collect_ranking_evidence, explain_ranking
 from decisor.techniques.shared import model_draft as checks
-from decisor.techniques.shared import model_draft as prompts
+from decisor.techniques.shared import model_prompts as prompts
 from decisor.techniques.shared.analyst import list_tool_languages
-from decisor.techniques.shared.model_draft import format_query_rows
+from decisor.techniques.shared.model_prompts import format_query_rows
 from decisor.trace.events import Conclusion
 from decisor.types import LLM, Action, Decision, Message, Observation, Question, Record, Sampling, Stopped
 
@@ -83,7 +83,7 @@ class ModelDraft:
     @cached_property
     def sentences(self) -> Sequence[str]:
         """Sentences of the question. Pieces without a letter or digit do not count."""
-        text = prompts.unwrap_lines(str(self.question))
+        text = checks.unwrap_lines(str(self.question))
         return [one for one in split_answer_sentences(text) if re.search(r"\w", one)]
 
     def words(self) -> str:
