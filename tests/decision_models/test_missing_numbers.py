@@ -80,14 +80,33 @@ async def test_all_ties_are_counted(tmp_path: Path) -> None:
         assert "(2,500 in all)" in format_ranking(rank_model(model))
 
 
-async def test_a_limit_that_is_null_is_met_by_nobody(tmp_path: Path) -> None:
-    text = (
-        CHEAPEST
-        + '[rule.most]\nrows = "SELECT cost, (SELECT max(price) FROM offer WHERE price < 0) AS most FROM measured"\n'
-        'must = "cost <= most"'
-    )
-    async with opened(tmp_path, text, OFFERS) as model:
+LIMITED = f"""{CHEAPEST}[rule.most]
+rows = "SELECT cost, (SELECT max(price) FROM offer WHERE price < 0) AS most FROM measured"
+"""
+
+
+async def test_a_limit_that_is_null_is_met_by_nobody_and_told(tmp_path: Path) -> None:
+    async with opened(tmp_path, f'{LIMITED}must = "cost <= most"\nbecause = "{{cost}} is over"', OFFERS) as model:
         assert model.outcomes().broken.all()
+        words = format_ranking(rank_model(model))
+    assert "rule.most: cost <= most is NULL for Cedar in the row cost 9, most nothing, and counts as broken" in words
+    assert "Ahorn (12.5) is ruled out by most: 12.5 is over (most is NULL, which meets no condition)" in words
+
+
+async def test_a_limit_that_is_null_keeps_nobody_out_by_never_and_is_told(tmp_path: Path) -> None:
+    async with opened(tmp_path, f'{LIMITED}never = "cost > most"', OFFERS) as model:
+        ranking = rank_model(model)
+    assert ranking.options[0].name == "Cedar"
+    told = "rule.most: cost > most is NULL for Cedar in the row cost 9, most nothing, and counts as kept"
+    assert told in format_ranking(ranking)
+
+
+async def test_a_missing_cell_of_a_candidate_that_is_ruled_out_is_in_its_reason(tmp_path: Path) -> None:
+    text = f'{CHEAPEST}[rule.most]\nrows = "pick"\nmust = "price <= 12"\nbecause = "{{name}} is dear"'
+    async with opened(tmp_path, text, OFFERS) as model:
+        words = format_ranking(rank_model(model))
+    assert "most: Buche is dear (price is NULL, which meets no condition)" in words and "Ahorn is dear\n" in words
+    assert "is NULL for" not in words
 
 
 async def test_ids_of_thirty_digits_are_told_apart(tmp_path: Path) -> None:
