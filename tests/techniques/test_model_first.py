@@ -228,8 +228,38 @@ def test_a_second_model_that_rows_contradict_is_mended_by_who_wrote_it(tmp_path:
 @pytest.mark.slow
 def test_a_first_model_and_hand_work_that_are_misread_alike_are_seen_by_the_second(tmp_path: Path) -> None:
     hands = (lambda seen: by_hand(seen, rents=12), by_hand)
-    result, _ = ask(tmp_path, Writer(models=(TWELVE, MODEL), hands=hands))
-    assert result.answer in ("Linz + Mainz", "Mainz + Linz", ""), result.decision.reasons
+    wrong = 'example_wrong = "rents are paid once"'
+    result, _ = ask(tmp_path, Writer(models=(TWELVE, MODEL, wrong), hands=hands))
+    assert is_right(result)
+
+
+@pytest.mark.slow
+def test_what_contradicts_both_models_settles_nothing(tmp_path: Path) -> None:
+    hands = (by_hand, lambda seen: by_hand(seen, rents=2))
+    result, _ = ask(tmp_path, Writer(seconds=(TWELVE,), hands=hands))
+    assert (result.answer, result.decision.stopped) == ("", "no_answer")
+    assert jobs(result)[-2:] == ["compare", "work"]
+
+
+def no_loads(messages: Sequence[Message]) -> str:
+    return by_hand(messages).replace("[2]", "[]")
+
+
+@pytest.mark.slow
+def test_a_rule_that_the_facts_take_for_something_else_is_seen_by_the_second_reader(tmp_path: Path) -> None:
+    facts = FACTS.replace("how    = 1", "how    = [1, 2]").replace('[rule.capacity]\nsentence = 2\nkind = "limit"', "")
+    without = MODEL.split("[rule.capacity]")[0] + "[input]" + MODEL.split("[input]")[1]
+    wrong = 'example_wrong = "loads were not looked at"'
+    result, _ = ask(tmp_path, Writer((facts,), models=(without, MODEL, wrong), hands=(no_loads, by_hand)))
+    assert is_right(result)
+
+
+@pytest.mark.slow
+def test_a_rule_that_no_candidate_breaks_is_said_with_the_decision(tmp_path: Path) -> None:
+    first, second = (text.replace("> capacity", "> 100 * capacity") for text in (MODEL, SECOND))
+    result, _ = ask(tmp_path, Writer(models=(first,), seconds=(second,), hands=(no_loads,)))
+    assert result.decision.stopped == "answered", result.decision.reasons
+    assert "Of the model: rule capacity is kept by every candidate." in result.decision.reasons
 
 
 @pytest.mark.slow

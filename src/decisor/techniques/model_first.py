@@ -48,6 +48,9 @@ NO_FUNCTIONS = (TOOL, PERSON, "calculator", "combine", "definitions", "sql", "cy
 NO_TOOL = "model_first writes a decision model for a database: give one with --db, and no other environment."
 
 
+NO_FACTS, NO_ROWS = TomlReply("", {}), Observation()
+
+
 class Undecided(ModelMistake):
     """A failure of a step that could not be repaired, or a difference between two models."""
 
@@ -59,11 +62,13 @@ class WrittenModel:
     text: str = ""
     doubts: Sequence[str] = ()
     """Findings that a person must judge."""
+    reply: TomlReply = NO_FACTS
+    """As the LLM wrote it, without the facts."""
 
 
+NO_MODEL = WrittenModel()
 Models = tuple[WrittenModel, WrittenModel]
 """The first and the second."""
-NO_FACTS, NO_ROWS = TomlReply("", {}), Observation()
 
 
 @dataclass(frozen=True)
@@ -117,14 +122,14 @@ class ModelFirst:
         """
         if TOOL not in run.env.tools():
             raise SetupError(NO_TOOL)
-        models, comparison = (WrittenModel(), WrittenModel()), NO_ROWS
+        models, comparison = (NO_MODEL, NO_MODEL), NO_ROWS
         try:
             draft = await self.settle(await self.facts(ModelDraft(question), run), run)
             draft = await self.sources(draft, run)
             draft, model = await self.model(draft, run)
-            models = (model, WrittenModel())
+            models = (model, NO_MODEL)
             draft, model = await self.hold_against_hand(draft, model, run)
-            models = (model, WrittenModel())
+            models = (model, NO_MODEL)
             if self.twice:
                 # The second model shares only what is chosen and measured: with the first one's facts it would share
                 # their mistakes.
@@ -253,14 +258,13 @@ class ModelFirst:
         return {**function, "at": datetime.now(UTC).isoformat(timespec="seconds"), "values": values}
 
     async def hold_against_hand(
-        self, draft: ModelDraft, model: WrittenModel, run: Run
+        self, draft: ModelDraft, model: WrittenModel, run: Run, sampling: Sampling = PLAIN
     ) -> tuple[ModelDraft, WrittenModel]:
-        """Work out by hand what decides, and mend the model until both agree.
+        """Work out by hand what decides, mend the model until both agree, and put the examples into its file.
 
         Raises:
             Undecided: they still differ.
         """
-        sampling = PLAIN
         for _ in range(self.repairs):
             decisive = await run.act(Action(TOOL, f"decisive\n{model.text}"))
             if decisive.error:
@@ -269,16 +273,21 @@ class ModelFirst:
             left = [one for one in decisive.records if json.loads(str(one.fields["choice"])) not in done]
             if left:
                 draft = await self.by_hand(draft, replace(decisive, records=tuple(left)), run, sampling)
-            why = checks.explain_hand_work(decisive, draft.examples, draft.facts)
+            why = checks.explain_hand_work(decisive, draft.examples, draft.facts, model.reply)
             if not why:
-                return draft, model
-            draft, model = await self.model(draft, run, PLAIN, model.text, why)
+                return draft, self.write(draft, model.reply, model.doubts)
+            draft, model = await self.model(draft, run, PLAIN, model, why)
             # Examples that were blamed are worked out once more, by another reading.
             sampling = PLAIN if draft.examples else OTHERWISE
         decisive = await run.act(Action(TOOL, f"decisive\n{model.text}"))
-        if why := checks.explain_hand_work(decisive, draft.examples, draft.facts):
+        if why := checks.explain_hand_work(decisive, draft.examples, draft.facts, model.reply):
             raise Undecided(f"The model and what was worked out by hand differ: {why}\n{model.text}")
-        return draft, model
+        return draft, self.write(draft, model.reply, model.doubts)
+
+    @staticmethod
+    def write(draft: ModelDraft, reply: TomlReply, doubts: Sequence[str] = ()) -> WrittenModel:
+        """Write the file of a reply, with the facts and the examples of the draft."""
+        return WrittenModel(checks.build_model_file(reply, draft.facts, draft.sentences, draft.examples), doubts, reply)
 
     async def by_hand(
         self, draft: ModelDraft, candidates: Observation, run: Run, sampling: Sampling = PLAIN
@@ -313,32 +322,37 @@ class ModelFirst:
         return format_query_rows(query, await run.act(Action(tools[0], query)))
 
     async def model(
-        self, draft: ModelDraft, run: Run, sampling: Sampling = PLAIN, last: str = "", complaints: str = ""
+        self,
+        draft: ModelDraft,
+        run: Run,
+        sampling: Sampling = PLAIN,
+        last: WrittenModel = NO_MODEL,
+        complaints: str = "",
     ) -> tuple[ModelDraft, WrittenModel]:
         """Write the model file with the examples below it, and repair it until all checks pass.
 
-        If a reply says which row of an example was misread, the examples are dropped, and worked out once more by a
-        call that sees neither. ``last``: a file that exists already. ``complaints``: its defects.
+        If a reply says which row of an example was misread, the examples are dropped, the model is checked without
+        them, and they are worked out once more by a call that sees neither. ``last``: a model that exists already.
+        ``complaints``: its defects.
         """
         form = toml_form("model", lambda reply: checks.check_model_reply(reply, draft.facts, draft.sentences))
         prompt = prompts.build_model_prompt(run.env.describe(), draft.words(), draft.facts)
-        # An example may be blamed once: after that the model is repaired until it fits.
         again = bool(draft.examples)
-        messages = prompts.build_repair_prompt(prompt, last, complaints, again) if last else prompt
-        reply = NO_FACTS
+        messages = prompts.build_repair_prompt(prompt, last.text, complaints, again) if last.text else prompt
         for _ in range(self.repairs + 1):
             reply = await run.ask(messages, form, sampling)
-            if "example_wrong" in reply.content and last:
-                return replace(draft, examples=()), WrittenModel(last)
-            last = checks.build_model_file(reply, draft.facts, draft.sentences, draft.examples)
-            observation = await run.act(Action(TOOL, f"check\n{last}"))
+            # An example may be blamed once: after that the model is repaired until it fits.
+            if "example_wrong" in reply.content and last.text:
+                draft, reply, again = replace(draft, examples=()), last.reply, False
+            last = self.write(draft, reply)
+            observation = await run.act(Action(TOOL, f"check\n{last.text}"))
             complaints = checks.list_check_errors(observation)
             if not complaints:
-                return draft, WrittenModel(last, checks.list_check_doubts(observation, "the model"))
+                return draft, replace(last, doubts=checks.list_check_doubts(observation, "the model"))
             messages = prompts.build_repair_prompt(
                 prompt, reply.text, complaints, again and checks.is_about_example(observation)
             )
-        raise Undecided(f"The model could not be mended: {complaints}\n{last}")
+        raise Undecided(f"The model could not be mended: {complaints}\n{last.text}")
 
     async def agree(self, draft: ModelDraft, apart: ModelDraft, models: Models, run: Run) -> tuple[Models, Observation]:
         """Compare both models and return them with their difference.
@@ -358,10 +372,12 @@ class ModelFirst:
             there = [one for one in draft.examples if one["choice"] != hand.examples[0]["choice"]]
             facts = checks.add_example_rules(draft.facts, hand.examples)
             draft = replace(draft, examples=[*there, *hand.examples], facts=facts)
-            _, model = await self.model(draft, run, PLAIN, models[0].text, first)
+            draft, model = await self.model(draft, run, PLAIN, models[0], first)
+            # Examples that were blamed are worked out once more; a mended model may have another winner.
+            _, model = await self.hold_against_hand(draft, model, run, OTHERWISE)
             models = (model, models[1])
         else:
-            _, other = await self.model(apart, run.using(llm=self.second), OTHERWISE, models[1].text, second)
+            _, other = await self.model(apart, run.using(llm=self.second), OTHERWISE, models[1], second)
             models = (models[0], other)
         return models, await self.compare(models, run)
 

@@ -369,17 +369,16 @@ def build_file_example(example: Table, known: TomlReply, sentence_of: Mapping[st
     return {key: one for key, one in row.items() if one} | ({} if broken is None else {"breaks": broken})
 
 
-def explain_hand_work(decisive: Observation, examples: Sequence[Table], known: TomlReply) -> str:
-    """Explain where a model contradicts what was worked out by hand; empty if it does not."""
-    rules = select_subtables(known.content, "rule")
+def explain_hand_work(decisive: Observation, examples: Sequence[Table], known: TomlReply, reply: TomlReply) -> str:
+    """Explain where the model of a reply contradicts what was worked out by hand; empty if it does not."""
+    rules, own = select_subtables(known.content, "rule"), select_subtables(reply.content, "rule")
+    # A reply may give a rule of the facts another name: its sentence tells which it is.
+    sentence_of = {name: list_rule_sentences(rules.get(name, {}), own.get(name, {})) for name in {**rules, **own}}
+    known_rules = {number for numbers in sentence_of.values() for number in numbers}
     lines = []
     for record in decisive.records:
         here = json.loads(str(record.fields["figures"]))
-        broken = {
-            number
-            for name in json.loads(str(record.fields["broken"]))
-            for number in parse_sentence_numbers(rules.get(name, {}).get("sentence"))
-        }
+        broken = {number for name in json.loads(str(record.fields["broken"])) for number in sentence_of.get(name, ())}
         for example in examples:
             if example["choice"] != json.loads(str(record.fields["choice"])):
                 continue
@@ -391,16 +390,11 @@ def explain_hand_work(decisive: Observation, examples: Sequence[Table], known: T
                     lines.append(
                         f"{name} your model gives {figure} {shown}; worked out by hand from the rows it is {words}"
                     )
-            # Rules that the model adds to the facts have sentences which only its own text names.
-            if known_rules := {
-                number for rule in rules.values() for number in parse_sentence_numbers(rule.get("sentence"))
-            }:
-                apart = (broken ^ set(example["breaks"])) & known_rules
-                lines += [
-                    f"{name} sentence {number} is {'broken' if number in broken else 'kept'} by your model, and worked "
-                    f"out by hand it is {'kept' if number in broken else 'broken'}"
-                    for number in sorted(apart)
-                ]
+            lines += [
+                f"{name} sentence {number} is {'broken' if number in broken else 'kept'} by your model, and worked "
+                f"out by hand it is {'kept' if number in broken else 'broken'}"
+                for number in sorted((broken ^ set(example["breaks"])) & known_rules)
+            ]
     return "\n".join(lines)
 
 
