@@ -37,8 +37,8 @@ REASONS = {
     r"decisor reproduce .*--data DIR": "downloaded questions: tests/reproduction",
     r"decisor model draft": "an LLM that writes a model: tests/cli/test_draft.py",
     r".*--tools openapi.json --technique radagent": "an LLM that searches among calls: tests/techniques",
-    r"decisor resume": "a run that did not end: tests/history",
     r"decisor demo$": "writes a page, and needs nothing: tests/cli",
+    r"decisor history resume": "a run that did not end: tests/history",
 }
 """Why what begins so is not run here."""
 FIRST = {"saved.md": "decisor ask 'Which two?' --db duckdb:///shop.duckdb --model close.toml --trace run.jsonl"}

@@ -60,4 +60,4 @@ def test_the_outputs_on_the_readme_are_those_of_the_shop(
     assert not lacking("", "ask", "Which supplier should we drop?", "--db", "shop.db", "--model", "shop.toml")
     with closing(sqlite3.connect("shop.db")) as database, database:
         database.execute("UPDATE offer SET unit_cost = unit_cost * 0.7 WHERE supplier = 4")
-    assert not lacking("decisor verify 1", "verify", "1")
+    assert not lacking("decisor history verify 1", "history", "verify", "1")

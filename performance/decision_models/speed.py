@@ -1,12 +1,13 @@
 """How long a decision model takes: all candidates at once, one by one, and by hand in numpy, in the same run.
 
     python performance/decision_models/speed.py [--rows N] [--candidates N] [--trials N]
-        [--only sparse|dense|close|knapsack]
+        [--only sparse|dense|close|knapsack|examples]
 
 `--only sparse --trials 20` takes 20 s, `close` needs decisor[solver]; all of it some minutes.
 
 ``sparse``: a candidate changes few rows of the table. ``dense``: it changes every row. One by one is measured on a
-sample and reckoned up. Memory is the most that the worker held.
+sample and reckoned up. Memory is the most that the worker held. ``examples``: the CPU of the trials of each model in
+examples/decision_models that is computed, beside the CPU of its first 16 candidates one by one in one trial.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from decisor.databases.sql import SqlTool
 from decisor.decision_models.client import OpenModel, open_decision_model
 from decisor.decision_models.file import parse_model
 from decisor.sandbox.process import start_machine
+from decisor.session.decision_models import opened_model
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "decision_models"
 BEST = 50
 SAMPLE = 10
 TABLES = """CREATE TABLE lane AS SELECT i AS id, i % {candidates} AS carrier,
@@ -104,6 +107,36 @@ def main() -> None:
     for name, tables, text in (("knapsack", PROJECTS, KNAPSACK), ("close", SITES, CLOSE)):
         if settings.only in ("", name):
             asyncio.run(solved(name, tables, text))
+    for file in sorted(EXAMPLES.glob("*.toml")) if settings.only in ("", "examples") else ():
+        asyncio.run(tried(file, settings.trials))
+
+
+async def tried(file: Path, count: int) -> None:
+    """The trials of an example, among all its candidates."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "made.duckdb"
+        with duckdb.connect(str(path)) as db:
+            db.execute(file.with_suffix(".sql").read_text("utf-8"))
+        async with opened_model(parse_model(file.read_text("utf-8")), f"duckdb:///{path}") as model:
+            if model.model.choice:
+                print(await asyncio.to_thread(trials_of, file.stem, model, count))
+
+
+def trials_of(name: str, model: OpenModel, count: int) -> str:
+    model.outcomes()
+    before = cpu(model)
+    trials = model.trials(range(len(model.candidates)), count)
+    taken, some = cpu(model) - before, range(min(16, len(model.candidates)))
+    before = cpu(model)
+    alone = model.outcomes(some, one_by_one=True, seed=0)
+    each = (cpu(model) - before) / len(some)
+    assert np.allclose(alone.values[:, 0], trials.values[: len(some), 0, 0], equal_nan=True)
+    share = len(model.candidates) * count * each / max(taken, 0.01)
+    how = trials.execution or "batched"
+    head = f"{name}: {count} trials x {len(model.candidates):,} candidates"
+    return f"{head}, CPU {taken:.2f} s ({share:.0f} x one by one); {how}"
 
 
 async def enumerated(name: str, change: str, settings: argparse.Namespace) -> None:

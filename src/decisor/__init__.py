@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from decisor.llms.scripted import ScriptedLLM
     from decisor.runtime.budget import Limits
     from decisor.runtime.run import Run
-    from decisor.session.data import Data, ask, open
+    from decisor.session.data import Data, ask
+    from decisor.session.data import open as open
     from decisor.session.result import Result
     from decisor.session.user_tools import ToolSpecs
     from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
@@ -44,8 +45,8 @@ __all__ = [
     "ToolSpecs",
     "Usage",
     "ask",
-    "open",
 ]
+"""Without ``open``, which would hide Python's own after ``from decisor import *``."""
 _HOMES = {
     "errors": ("BudgetExceeded", "Error", "LLMError", "SetupError", "ToolError"),
     "llms.scripted": ("ScriptedLLM",),
@@ -79,4 +80,4 @@ if not TYPE_CHECKING:  # a checker knows the names above, and complains of other
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, "__version__", "open"]

@@ -55,7 +55,7 @@ def test_page_terminal_and_json_show_the_same_chart_with_links_to_its_rows(tmp_p
     links = re.findall(r'<a href="#([^"]+)" tabindex="-1"', page)
     assert len(links) == 2 * 72 and set(links) == rows
     [data] = re.findall(r'href="data:application/json;base64,([^"]+)" download', page)
-    assert [json.loads(base64.b64decode(data))] == result.as_object()["charts"]
+    assert [json.loads(base64.b64decode(data))] == result.to_dict()["charts"]
     text = str(result)
     assert "Revenue by month and category\n  Beverages ▃" in text and "100 to 123" in text
     assert "[o1.r20]" in text and "[o1.r21]" not in text and "… and 52 rows more" in text
@@ -74,7 +74,7 @@ def test_a_story_read_back_from_its_file_has_the_chart(tmp_path: Path, capsys: p
 def test_an_answer_that_cites_a_row_or_two_has_no_chart_and_no_bytes_for_one(tmp_path: Path) -> None:
     model = llm(answer="Final answer: Seafood\nBecause: it sells for 400 [o1.r3] and Produce for 300 [o1.r2]")
     result = decisor.ask(QUESTION, db=sales(tmp_path), llm=model, settings=TEXT)
-    assert (result.charts, result.as_object()["charts"]) == ((), [])
+    assert (result.charts, result.to_dict()["charts"]) == ((), [])
     assert '<figure class="chart"' not in result._repr_html_() and 'src="data:' not in result._repr_html_()
 
 
@@ -112,7 +112,7 @@ def test_masked_names_stay_tokens_in_a_chart_unless_the_reader_may_see_them(tmp_
         result = decisor.ask(
             QUESTION, db=sales(tmp_path), llm=llm(query), mask=["sale.category"], reveal=reveal, settings=TEXT
         )
-        spec = json.dumps(result.as_object()["charts"])
+        spec = json.dumps(result.to_dict()["charts"])
         assert ("masked_" in spec, "Seafood" in spec) == (not reveal, reveal)
         assert result.charts[0].kind == "bar"
         (tmp_path / "sales.db").unlink()

@@ -44,11 +44,11 @@ def test_the_file_ranks_again_and_the_decision_verifies_without_an_llm(
     assert "approved by Ada" in capsys.readouterr().err
     assert run_command_line(["model", "rank", str(file), "--db", url, "--trials", "0"]) == 0
     assert "Mainz + Linz" in capsys.readouterr().out
-    assert run_command_line(["verify", str(tmp_path / "run.jsonl"), "--db", url]) == 0
+    assert run_command_line(["history", "verify", str(tmp_path / "run.jsonl"), "--db", url]) == 0
     assert "rule capacity: kept" in capsys.readouterr().out
     with duckdb.connect(str(tmp_path / "shop.duckdb")) as db:
         db.execute("UPDATE site SET capacity = 10 WHERE name = 'Ulm'")
-    assert run_command_line(["verify", str(tmp_path / "run.jsonl"), "--db", url]) == 1
+    assert run_command_line(["history", "verify", str(tmp_path / "run.jsonl"), "--db", url]) == 1
     out = capsys.readouterr().out
     assert "does not hold" in out and "rule capacity: broken" in out
 

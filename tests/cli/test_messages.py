@@ -102,7 +102,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["definitions", "approve", "none.toml", "reading.x"], "See: decisor definitions propose --help"),
         (["eval", "-b", "dqa dat=x", "-t", "exact", "--store", "run.db"], "dqa has no dat; it has data"),
         (["eval", "none.toml"], "none.toml cannot be read: No such file or directory."),
-        (["show"], "decisor ask keeps one of each question of your own"),
+        (["history", "show"], "decisor ask keeps one of each question of your own"),
         (["graph", "load", "none.csv", "--out", "x.kgl"], "There is no file none.csv. Check the path."),
         (["aks", "x"], "Did you mean 'ask'? See: decisor --help"),
     ],

@@ -146,7 +146,7 @@ async def test_one_source_alone_is_offered_nothing_to_combine(tmp_path: Path) ->
     llm = ScriptedLLM(["SELECT 1 AS one", "Answer: 1 [o1.r1]"])
     async with decisor.open(db=database(tmp_path / "a.db", SITES)) as data:
         result = await data.ask("One?", llm=llm, technique="single_rag", settings={"calling": "text"})
-    assert "combine" not in json.dumps(result.as_object())
+    assert "combine" not in json.dumps(result.to_dict())
 
 
 async def test_no_source_may_be_called_combine(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def solved(text: str, world: World) -> dict[str, Any]:
             found["figures"][name] = value
         elif kind == "part" and name == model.first.name:
             found["parts"][more] = value
-        elif kind in ("plan", "rule", "conflict", "fault"):
+        elif kind in ("plan", "rule", "reduced", "conflict", "fault"):
             found.setdefault(kind, {})[name] = (value, more)
     return found
 
@@ -247,3 +247,22 @@ def test_ten_thousand_unknowns_are_read() -> None:
     # No depot is needed where none is asked for: each shop takes its cheapest lane.
     cheapest = sum(tons * min(cost for _, shop, cost in lanes if shop == name) for name, tons in shops)
     assert sum(found["parts"].values()) == pytest.approx(cheapest, rel=1e-9)
+
+
+def test_an_amount_of_0_is_used_once_it_is_cheaper_by_its_reduced_cost() -> None:
+    world = dict(blend())
+    count, rows = solved(model_text("blend"), world)["reduced"]["use"]
+    assert count >= 1
+    head, feeds = world["feed"]
+    feed, price = rows[0]["label"], rows[0]["price"]
+    for more, is_used in ((0.5, True), (-0.5, False)):
+        # A kilogram costs a thousandth of a ton.
+        cheaper = [
+            tuple(
+                cell - 1000 * price - more if name == "eur_per_ton" and row[0] == feed else cell
+                for name, cell in zip([one.split()[0] for one in head.split(", ")], row, strict=True)
+            )
+            for row in feeds
+        ]
+        used = solved(model_text("blend"), world | {"feed": (head, cheaper)})["plan"]["use"][1]
+        assert (feed in {row["label"] for row in used}) == is_used

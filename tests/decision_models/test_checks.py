@@ -165,3 +165,26 @@ async def test_a_unit_that_is_mixed_is_seen_where_the_outcome_is_0(tmp_path: Pat
     async with opened_model(parse_model(model), database(tmp_path, MILLS)) as machine:
         seen = await asyncio.to_thread(lambda: [one.words for one in check_model(machine) if one.number == 10])
     assert len(seen) == 1 and "price of a is no longer 0: a column" in seen[0]
+
+
+SECOND_MEASURE = """
+[measure.sites]
+goal = "max"
+sql = "SELECT {} FROM site"
+
+[rule.rent]
+broken = "SELECT 1 FROM choice WHERE {}"
+"""
+
+
+async def test_a_second_model_is_compared_by_every_measure_and_rule(tmp_path: Path) -> None:
+    head, mark, rest = CLOSE.partition("[input]")
+    texts = [
+        f"{head}{SECOND_MEASURE.format(*cells)}{mark}{rest}"
+        for cells in (("count(*)", "false"), ("count(*) + 1", "false"), ("count(*)", "name = 'Basel'"))
+    ]
+    async with opened(tmp_path, texts[0]) as one:
+        found = [await asyncio.to_thread(compare_models, one, one.lay_over(parse_model(text)), 600) for text in texts]
+    assert found[0] is None
+    assert found[1] is not None and found[1].finding.words.startswith("measure.sites of ")
+    assert found[1].finding.kind == "doubt" and found[2] is not None and "ruled out" in found[2].finding.words

@@ -79,7 +79,7 @@ async def test_the_solver_finds_the_best_and_the_second_best_of_all_subsets(tmp_
 @pytest.mark.slow
 async def test_a_choice_that_is_forced_comes_out(tmp_path: Path) -> None:
     async with opened(tmp_path, CLOSE_MANY) as model:
-        forced = await asyncio.to_thread(lambda: solve_model(model, forced=[("keep", 0, 0.0)]))
+        forced = await asyncio.to_thread(lambda: solve_model(model, required=[("Basel", False)]))
     assert "Basel" not in forced.name() and forced.status == "optimal"
 
 

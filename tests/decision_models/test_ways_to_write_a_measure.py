@@ -99,6 +99,10 @@ QUERIES = {
     "LATERAL": "SELECT sum(q.s) FROM pick c, LATERAL (SELECT sum(w.km) AS s FROM way w WHERE w.lot = c.lot) q",
     "ALL": "SELECT sum(places) FROM lot WHERE places >= ALL (SELECT n.pallets * 3 FROM pallets n)",
     "amount": "SELECT sum(amount * places) FROM lot JOIN pick USING (lot)",
+    "a series as long as a cell": """SELECT sum(n * places) + count(*) FROM lot JOIN pick USING (lot),
+        range(1, (SELECT length(lot) FROM pick)) r(n)""",
+    "a series without a name": """SELECT sum(generate_series) FROM generate_series(0, (SELECT count(*) FROM finding f
+        JOIN pick USING (lot)))""",
     "the same alias inside": """SELECT sum(n.pallets * (SELECT max(n.km) FROM way n JOIN pick p USING (lot)))
         FROM pallets n""",
 }

@@ -95,3 +95,28 @@ async def test_what_does_not_fit_the_model_is_told(tmp_path: Path, fragment: str
     async with opened(tmp_path, MODEL, TABLES) as model:
         with pytest.raises(ToolError, match=words):
             await ModelTool(model).call(fragment)
+
+
+OFFICES = """CREATE TABLE office AS
+SELECT * FROM (VALUES ('north', 900.0, 8), ('south', 1200.0, 14), ('west', 1000.0, 9)) t(name, rent, seats);
+CREATE TABLE team AS SELECT 12 AS people"""
+OFFICE = """format = 3
+decide = "the office to rent"
+parameter.least = 5
+[choice.pick]
+rows = "SELECT name, rent FROM office WHERE seats > $least"
+[measure.rent]
+goal = "min"
+unit = "EUR"
+sql = "SELECT sum(rent) FROM pick"
+"""
+
+
+async def test_variants_and_the_model_itself_take_turns_in_one_worker(tmp_path: Path) -> None:
+    async with opened(tmp_path, OFFICE, OFFICES) as model:
+        tool = ModelTool(model)
+        for _ in range(2):
+            fields = (await tool.call("parameter.least = 8")).records[0].fields
+            assert (fields["best now"], fields["best then"]) == ("north", "west")
+            assert (await tool.call("rank")).records[0].fields["candidate"] == "north"
+            assert len(model.lay_over(model.model).candidates) == len(model.candidates) == 3

@@ -1,12 +1,14 @@
 """What if, on a decision that the solver makes: which crates go on the lorry."""
 
 import asyncio
+import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from decision_shops import opened
-from decisor.decision_models.optimize import rank_or_solve
+from decisor.decision_models.optimize import rank_or_solve, solve_model
 from decisor.decision_models.second_form import upgrade_text
 from decisor.decision_models.tool import ModelTool, describe_model
 from decisor.errors import ToolError
@@ -41,8 +43,10 @@ async def test_a_change_is_solved_anew_beside_the_data_as_they_are(tmp_path: Pat
         record = (await tool.call("set lorry.most = 30")).records[0].fields
         assert (record["value now"], record["best then"], record["value then"]) == (220.0, "a + b", 160.0)
         assert record["effect"] == -60.0
-        with pytest.raises(ToolError, match="for the solver"):
+        with pytest.raises(ToolError, match="names no"):
             await tool.call("turning points")
+        with pytest.raises(ToolError, match="for the solver"):
+            await tool.call("pareto")
 
 
 VARIED = """
@@ -59,3 +63,61 @@ async def test_trials_of_a_solver_model_are_solved_each_and_counted(tmp_path: Pa
     assert ranking.robustness is not None and 0.7 < ranking.robustness <= 1
     assert {one.name for one in ranking.winners} <= {"b + c", "a + c", "a + b"}
     assert "Each trial was solved anew." in format_ranking(ranking)
+
+
+CRATE = {"a": (60.0, 10.0), "b": (100.0, 20.0), "c": (120.0, 30.0)}
+
+
+def best_value(most: float, fits: Callable[[set[str]], bool] = lambda some: True, factor: float = 1.0) -> float:
+    """The best of all loads, the values of b times a factor."""
+    loads = (set(some) for count in range(4) for some in itertools.combinations(CRATE, count))
+    return max(
+        sum(CRATE[one][0] * (factor if one == "b" else 1) for one in load)
+        for load in loads
+        if fits(load) and sum(CRATE[one][1] for one in load) <= most
+    )
+
+
+async def test_why_a_row_is_in_the_plan_or_out_of_it_is_the_best_of_all_loads_with_or_without_it(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path, LORRY, CRATES) as model:
+        tool = ModelTool(model)
+        fields = (await tool.call("why a")).records[0].fields
+        with_a = best_value(50, lambda some: "a" in some)
+        assert (fields["in the best plan"], fields["value with it"]) == (False, with_a)
+        fields = (await tool.call("why c")).records[0].fields
+        without_c = best_value(50, lambda some: "c" not in some)
+        assert (fields["in the best plan"], fields["effect"]) == (True, without_c - 220)
+        with pytest.raises(ToolError, match="no single row"):
+            await tool.call("why crate z")
+
+
+async def test_a_turning_point_of_a_plan_is_that_of_all_loads(tmp_path: Path) -> None:
+    group = '[input]\n"crate.value" = { unit = "EUR", spread = "30 % by crate" }\n'
+    async with opened(tmp_path, LORRY + group, CRATES) as model:
+        found = {one.fields["input"]: one.fields for one in (await ModelTool(model).call("turning points")).records}
+    # b + c is 220; a + c is 180 and a + b 160: b may fall to 60, c to 60; a has to rise to 100.
+    assert set(found) == {"crate.value (crate a)", "crate.value (crate b)"}
+    assert found["crate.value (crate b)"]["times"] == pytest.approx(0.6, abs=1e-3)
+    assert found["crate.value (crate b)"]["wins"] == "a + c"
+    assert found["crate.value (crate a)"]["times"] == pytest.approx(100 / 60, abs=1e-3)
+    assert best_value(50, factor=0.61) == 61 + 120 and best_value(50, factor=0.59) == 180
+
+
+async def test_one_more_of_a_rule_with_whole_numbers_is_solved_again(tmp_path: Path) -> None:
+    tons = f"{CRATES}; UPDATE crate SET weight = weight / 10; UPDATE lorry SET most = 5"
+    async with opened(tmp_path, LORRY, tons) as model:
+        plan = await asyncio.to_thread(lambda: solve_model(model, stepped=True))
+    # With one ton more a comes too.
+    assert plan.rules["weight"].prices[0]["step"] == best_value(60) - best_value(50) == 60
+
+
+async def test_every_plan_as_good_is_told_once_and_by_its_own_name(tmp_path: Path) -> None:
+    rows = ", ".join(f"('{name}', 1.0, 1.0)" for name in "abcdefghijklm")
+    crates = f"CREATE TABLE crate AS SELECT * FROM (VALUES {rows}) t(crate, value, weight)"
+    tables = f"{crates}; CREATE TABLE lorry AS SELECT 12.0 AS most"
+    async with opened(tmp_path, LORRY, tables) as model:
+        ranking = await asyncio.to_thread(rank_or_solve, model, trials=0)
+    assert len(set(ranking.ties)) == len(ranking.ties) == 4 and {one.outcome for one in ranking.options} == {12.0}
+    assert all(" instead of " in name for name in ranking.ties[1:])

@@ -173,7 +173,7 @@ def test_tokens_of_masked_columns_stay_tokens_where_who_asks_sees_values(tmp_pat
 
 def test_it_is_the_same_from_the_run_the_history_and_the_trace(tmp_path: Path) -> None:
     _, result = from_rows(tmp_path, history=True, trace=tmp_path / "run.jsonl")
-    assert run_command_line(["show", "1", "--record", str(tmp_path / "shown.json")]) == 0
+    assert run_command_line(["history", "show", "1", "--record", str(tmp_path / "shown.json")]) == 0
     assert run_command_line(["trace", str(tmp_path / "run.jsonl"), "--record", str(tmp_path / "traced.json")]) == 0
     digests = {read_record(tmp_path / name).record.digest for name in ("shown.json", "traced.json")}
     assert digests == {result.record().digest}

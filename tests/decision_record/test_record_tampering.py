@@ -130,7 +130,7 @@ def test_a_forger_who_makes_all_digests_anew_is_caught_by_the_data(
     first, *rest = content.alternatives.options
     cheaper = replace(content.alternatives, options=(replace(first, outcome=1000.0), *rest))
     write_record(seal_record(replace(content, alternatives=cheaper)), tmp_path / "forged.json")
-    assert run_command_line(["verify", str(tmp_path / "forged.json"), "--db", url]) == 0
+    assert run_command_line(["history", "verify", str(tmp_path / "forged.json"), "--db", url]) == 0
     assert "Mainz + Linz: 1,000 EUR -> 228,614 EUR" in capsys.readouterr().out
     path, result = from_rows(tmp_path)
     content = result.record().content
@@ -138,7 +138,7 @@ def test_a_forger_who_makes_all_digests_anew_is_caught_by_the_data(
     row = replace(query.rows[0], fields={"name": "elm", "rent": 4.0})
     evidence = replace(content.evidence, queries=(replace(query, rows=(row, query.rows[1])),))
     write_record(seal_record(replace(content, evidence=evidence)), tmp_path / "forged.json")
-    assert run_command_line(["verify", str(tmp_path / "forged.json"), "--db", f"sqlite:///{path}"]) == 1
+    assert run_command_line(["history", "verify", str(tmp_path / "forged.json"), "--db", f"sqlite:///{path}"]) == 1
     assert "[o1.r1] rent 4.0 -> rent 400.0" in capsys.readouterr().out
 
 
@@ -152,7 +152,7 @@ def test_what_is_no_record_is_refused_in_one_line(tmp_path: Path, capsys: pytest
         "{" * 5000,
     ):
         path.write_text(text)
-        assert run_command_line(["record", str(path), "--html", str(tmp_path / "r.html")]) == 2
+        assert run_command_line(["history", "record", str(path), "--html", str(tmp_path / "r.html")]) == 2
         assert capsys.readouterr().err.count("\n") == 1, text
 
 
@@ -161,7 +161,7 @@ def test_the_page_of_a_changed_record_says_so_and_shows_no_approval_as_holding(
 ) -> None:
     plain = plain_record(tmp_path)
     (tmp_path / "r.json").write_text(json.dumps(with_change(plain, ("content", "decision", "answer"))))
-    assert run_command_line(["record", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html")]) == 0
+    assert run_command_line(["history", "record", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html")]) == 0
     assert "decision was changed" in capsys.readouterr().err
     page = (tmp_path / "r.html").read_text()
     assert "This record was changed after it was made" in page and "The record was changed after this approval." in page
@@ -171,5 +171,5 @@ def test_the_page_of_a_changed_record_says_so_and_shows_no_approval_as_holding(
 def test_a_name_may_not_stand_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = json.dumps(plain_record(tmp_path)).replace('"answer": "elm"', '"answer": "oak", "answer": "elm"')
     (tmp_path / "r.json").write_text(text)
-    assert run_command_line(["record", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html")]) == 2
+    assert run_command_line(["history", "record", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html")]) == 2
     assert "a name stands twice" in capsys.readouterr().err

@@ -28,7 +28,7 @@ def test_a_computed_decision_holds_by_its_record_alone_until_the_data_change(tmp
     url, result = computed(tmp_path)
     (tmp_path / "close.toml").unlink()
     result.save_record(tmp_path / "r.json")
-    words = ["verify", str(tmp_path / "r.json"), "--db", url]
+    words = ["history", "verify", str(tmp_path / "r.json"), "--db", url]
     assert run_command_line(words) == 0
     out = capsys.readouterr().out
     assert "Mainz + Linz: holds. It still has the smallest cost: 228,614 EUR." in out
@@ -45,7 +45,7 @@ def test_a_computed_decision_holds_by_its_record_alone_until_the_data_change(tmp
 def test_a_decision_from_rows_holds_until_a_cited_row_or_another_row_changes(tmp_path: Path, capsys: Capture) -> None:
     path, result = from_rows(tmp_path)
     result.save_record(tmp_path / "r.json")
-    words = ["verify", str(tmp_path / "r.json"), "--db", f"sqlite:///{path}"]
+    words = ["history", "verify", str(tmp_path / "r.json"), "--db", f"sqlite:///{path}"]
     assert run_command_line(words) == 0
     assert "Every record that it cites is as it was." in capsys.readouterr().out
     change(path, "UPDATE site SET rent = 300 WHERE name = 'fir'")
@@ -62,7 +62,7 @@ def test_a_record_that_was_changed_does_not_hold_though_the_data_do(tmp_path: Pa
     file = tmp_path / "r.json"
     result.save_record(file)
     file.write_text(file.read_text().replace('"it costs 400 [o1.r1]', '"it costs 300 [o1.r1]'))
-    assert run_command_line(["verify", str(file), "--db", f"sqlite:///{path}"]) == 1
+    assert run_command_line(["history", "verify", str(file), "--db", f"sqlite:///{path}"]) == 1
     out = capsys.readouterr().out
     assert "does not hold. The record is not as it was made. Of the data: Every record" in out
     assert "decision was changed after the record was made" in out
@@ -89,7 +89,7 @@ def test_it_is_read_with_the_rows_and_masks_of_who_asked(tmp_path: Path, capsys:
         trace=tmp_path / "t.jsonl",
     )
     result.save_record(tmp_path / "r.json")
-    words = [["verify", str(tmp_path / name), "--db", f"sqlite:///{path}"] for name in ("r.json", "t.jsonl")]
+    words = [["history", "verify", str(tmp_path / name), "--db", f"sqlite:///{path}"] for name in ("r.json", "t.jsonl")]
     for command in words:
         assert run_command_line(command) == 0 and "@shop.example" not in capsys.readouterr().out
     key = data_folder() / "tokens.key"
@@ -106,7 +106,7 @@ def test_it_is_read_with_the_rows_and_masks_of_who_asked(tmp_path: Path, capsys:
             assert run_command_line(command) == 4
             assert "Masked values (email) were not compared" in capsys.readouterr().out
     change(path, "UPDATE orders SET total = 31 WHERE id = 1")
-    assert run_command_line(["verify", str(tmp_path / "r.json"), "--db", f"sqlite:///{path}"]) == 4
+    assert run_command_line(["history", "verify", str(tmp_path / "r.json"), "--db", f"sqlite:///{path}"]) == 4
     out = capsys.readouterr().out
     assert "@shop.example" not in out and "-> " in out
 
@@ -133,7 +133,7 @@ def test_rows_that_were_combined_and_figures_that_were_calculated_are_brought_ag
     record = result.record()
     assert [(one.name, len(one.rows)) for one in record.content.evidence.queries] == [("o1", 0), ("o2", 0), ("o3", 1)]
     write_record(record, tmp_path / "r.json")
-    words = ["verify", str(tmp_path / "r.json"), *(word for place in places for word in ("--db", place))]
+    words = ["history", "verify", str(tmp_path / "r.json"), *(word for place in places for word in ("--db", place))]
     assert run_command_line(words) == 0
     change(tmp_path / "a.db", "UPDATE site SET tons = 5")
     assert run_command_line(words) == 4
@@ -144,7 +144,7 @@ def test_a_folder_of_records_and_traces_is_verified_file_by_file(tmp_path: Path,
     path, result = from_rows(tmp_path, trace=tmp_path / "kept" / "t.jsonl")
     result.save_record(tmp_path / "kept" / "r.json")
     (tmp_path / "kept" / "other.json").write_text("{}")
-    assert run_command_line(["verify", str(tmp_path / "kept"), "--db", f"sqlite:///{path}"]) == 0
+    assert run_command_line(["history", "verify", str(tmp_path / "kept"), "--db", f"sqlite:///{path}"]) == 0
     assert capsys.readouterr().out.count(": elm: holds.") == 2
 
 
@@ -152,10 +152,10 @@ def test_a_record_that_is_none_and_data_that_are_not_named_are_said_in_a_line(tm
     _, result = from_rows(tmp_path)
     file = tmp_path / "r.json"
     result.save_record(file)
-    assert run_command_line(["verify", str(file)]) == 2
+    assert run_command_line(["history", "verify", str(file)]) == 2
     assert "rests on sql: name the same data again with --db" in capsys.readouterr().err
     file.write_text(file.read_text().replace('"stopped": "answered"', '"stopped": "guessed"'))
-    assert run_command_line(["verify", str(file), "--db", f"sqlite:///{tmp_path}/sites.db"]) == 2
+    assert run_command_line(["history", "verify", str(file), "--db", f"sqlite:///{tmp_path}/sites.db"]) == 2
     assert "does not meet the schema: content.decision.stopped" in capsys.readouterr().err
 
 
@@ -170,7 +170,7 @@ def test_no_condition_of_a_strangers_record_does_more_than_compare(
     content = result.record().content
     source = replace(content.data.sources[0], rows=(RowPolicy("site", condition),))
     write_record(seal_record(replace(content, data=replace(content.data, sources=(source,)))), tmp_path / "r.json")
-    words = ["verify", str(tmp_path / "r.json"), "--db", f"sqlite:///{path}"]
+    words = ["history", "verify", str(tmp_path / "r.json"), "--db", f"sqlite:///{path}"]
     assert run_command_line(words) == 2
     assert "cannot be taken from this file: name the rows with --rows" in capsys.readouterr().err
     assert run_command_line([*words, "--rows", "site=rent < 800"]) == 4
@@ -181,4 +181,4 @@ def test_what_another_reading_rests_on_is_no_evidence(tmp_path: Path) -> None:
     record = decisor.ask(QUESTION, db=url, llm=analyst(), settings=TEXT).record()
     assert [one.name for one in record.content.evidence.queries] == ["o1"]
     write_record(record, tmp_path / "r.json")
-    assert run_command_line(["verify", str(tmp_path / "r.json"), "--db", url]) == 0
+    assert run_command_line(["history", "verify", str(tmp_path / "r.json"), "--db", url]) == 0

@@ -55,7 +55,7 @@ def test_a_follow_up_sees_the_decision_and_cites_its_records_with_their_ids(
     assert (told["answer"], told["evidence"]["ids"], told["evidence"]["objections"]) == ("oak", ["o1.r2", "o2.r1"], [])
     assert [record["fields"]["name"] for record in told["evidence"]["records"]] == ["oak", "oak"]
     assert (History().read(2).before, len(local_llm.prompts)) == (1, 2)
-    story = decisor("show", "2").stdout
+    story = decisor("history", "show", "2").stdout
     assert "[o1.r2]" in story and "Run 2, after run 1" in story
     assert "(after 1)" in decisor("history").stdout
 
@@ -126,7 +126,7 @@ def test_a_model_with_a_tag_is_kept_and_its_tag_is_no_password(
     decisor(*ASK, "--llm", f"qwen3:8b@{local_llm.url.replace('127.0.0.1', 'localhost').removeprefix('http://')}")
     local_llm.replies = [PLAN, ANSWER.replace("o1.", "o2.")]
     assert "Decision: elm" in decisor("ask", "--continue", FOLLOW).stdout
-    assert decisor("verify", "1").returncode == 0
+    assert decisor("history", "verify", "1").returncode == 0
 
 
 @pytest.mark.slow
@@ -175,18 +175,18 @@ def test_an_interrupted_run_says_what_it_had_and_goes_on_without_buying_it_again
     with serve_threaded(slow) as url:
         errors = interrupt([*ASK, "--llm", f"test-model@{url}"], tmp_path, local_llm, 2)
         released.append(True)
-        assert "what it had is run 1" in errors and "decisor resume 1 goes on" in errors
+        assert "what it had is run 1" in errors and "decisor history resume 1 goes on" in errors
         run = History().read(1)
         assert (run.state, run.usage.calls) == ("interrupted", 2)  # the second was sent, and may be billed
-        story = decisor("show", "1").stdout
-        assert QUERY in story and "decisor resume 1 goes on from there" in story
+        story = decisor("history", "show", "1").stdout
+        assert QUERY in story and "decisor history resume 1 goes on from there" in story
         local_llm.prompts.clear()
-        done = decisor("resume", "--json")
+        done = decisor("history", "resume", "--json")
     told = json.loads(done.stdout)
     assert (told["answer"], told["number"], told["usage"]["calls"]) == ("elm", 2, 1)
     assert len(local_llm.prompts) == 1 and "[o1.r1]" in local_llm.prompts[0]
     assert "run 1 had 1 LLM call and 1 observation" in done.stderr
-    assert "came to its end" in decisor("resume", "2", code=2).stderr
+    assert "came to its end" in decisor("history", "resume", "2", code=2).stderr
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ def test_a_run_that_reached_its_limit_goes_on_with_more(decisor: Decisor, local_
     decisor(*ASK, "--llm", local_llm.name, "--calls", "4", code=3)
     assert History().read(1).state == "budget"
     local_llm.prompts.clear()
-    told = json.loads(decisor("resume", "1", "--calls", "9", "--json").stdout)
+    told = json.loads(decisor("history", "resume", "1", "--calls", "9", "--json").stdout)
     assert (told["answer"], told["usage"]["calls"], len(local_llm.prompts)) == ("elm", 1, 1)
 
 

@@ -17,7 +17,7 @@ ASK = ("ask", "Which site is cheapest?", "--db", "sites.db")
 def test_a_run_is_kept_listed_searched_shown_marked_and_deleted(
     decisor: Decisor, local_llm: LocalLLM, sites: Path, tmp_path: Path
 ) -> None:
-    assert "Run 1 (see it again with: decisor show 1)" in decisor(*ASK, "--llm", local_llm.name).stdout
+    assert "Run 1 (see it again with: decisor history show 1)" in decisor(*ASK, "--llm", local_llm.name).stdout
     as_object = json.loads(decisor(*ASK, "--llm", local_llm.name, "--json").stdout)
     assert as_object["number"] == 2
     lines = decisor("history").stdout.splitlines()
@@ -27,7 +27,7 @@ def test_a_run_is_kept_listed_searched_shown_marked_and_deleted(
     decisor("history", "mark", "1", "wrong", "The roof leaked", "--answer", "oak")
     assert json.loads(decisor("history", "--search", "roof", "--json").stdout)[0]["mark"]["answer"] == "oak"
 
-    story = decisor("show", "1").stdout
+    story = decisor("history", "show", "1").stdout
     for part in (
         "Question: Which site is cheapest?",
         "SELECT name, rent",
@@ -36,14 +36,14 @@ def test_a_run_is_kept_listed_searched_shown_marked_and_deleted(
         "Marked wrong; right would be oak: The roof leaked",
     ):
         assert part in story
-    again = json.loads(decisor("show", "last", "--json").stdout)
+    again = json.loads(decisor("history", "show", "last", "--json").stdout)
     assert again == as_object | {"trace": None}
-    decisor("show", "2", "--html", "run.html", "--trace", "run.jsonl")
+    decisor("history", "show", "2", "--html", "run.html", "--trace", "run.jsonl")
     assert "Which site is cheapest?" in (tmp_path / "run.html").read_text()
     assert "Decision: elm" in decisor("trace", "run.jsonl").stdout
 
     assert "1 run deleted" in decisor("history", "--delete", "2").stderr
-    assert "no run 2" in decisor("show", "2", code=2).stderr
+    assert "no run 2" in decisor("history", "show", "2", code=2).stderr
     assert "1 run deleted" in decisor("history", "--delete", "all").stderr
     assert len(local_llm.prompts) == 4
 
@@ -76,8 +76,8 @@ def test_the_library_keeps_a_run_only_where_it_is_asked_to(local_llm: LocalLLM, 
 
 @pytest.mark.slow
 def test_words_that_make_no_sense_are_one_line_with_what_to_do(decisor: Decisor) -> None:
-    assert "its number, or last" in decisor("show", "first", code=2).stderr
-    assert "no run yet" in decisor("show", code=2).stderr
+    assert "its number, or last" in decisor("history", "show", "first", code=2).stderr
+    assert "no run yet" in decisor("history", "show", code=2).stderr
     assert "or all" in decisor("history", "--delete", "x", code=2).stderr
-    assert "There is no run 99999999999999999999" in decisor("show", "9" * 20, code=2).stderr
+    assert "There is no run 99999999999999999999" in decisor("history", "show", "9" * 20, code=2).stderr
     assert "right, wrong or none" in decisor("history", "mark", "1", "maybe", code=2).stderr

@@ -69,7 +69,7 @@ async def test_no_client_without_a_person_approves_and_no_argument_does(tmp_path
         await one.call_tool("decide", QUESTION)
         for more in ({}, {"approve": True, "name": "Bo", "by": "Bo"}):
             reply = await one.call_tool("approve_run", {"number": 1, **more})
-            assert reply.is_error and "decisor approve 1 --by NAME" in text(reply)
+            assert reply.is_error and "decisor history approve 1 --by NAME" in text(reply)
     assert not approvals(tmp_path)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client
+from mcp_types import TextContent, TextResourceContents
 
 from mcp_server.clients import Transport, client, text
 from server.serving import sites
@@ -45,6 +48,36 @@ async def test_a_client_gets_a_cited_decision_hears_its_steps_and_may_read_the_r
         story = text(await one.call_tool("explain_run", {"number": 1}))
         assert story == text(await one.call_tool("explain_run"))
         assert "SELECT name, rent FROM site" in story and "Decision: elm" in story
+
+
+@pytest.mark.slow
+async def test_a_decision_is_structured_runs_are_resources_and_a_missing_argument_is_told(
+    tmp_path: Path, llm: str
+) -> None:
+    async with client(tmp_path, "stdio", *words(tmp_path, llm)) as one:
+        schemas = {tool.name: tool.output_schema for tool in (await one.list_tools()).tools}
+        schema: Any = schemas["decide"]
+        assert {"answer", "evidence", "run"} <= set(schema["required"])
+        assert schemas.keys() - {"decide"} == {name for name, schema in schemas.items() if schema is None}
+        content: Any = (await one.call_tool("decide", QUESTION)).structured_content
+        assert (content["answer"], content["run"], content["stopped"]) == ("elm", 1, "answered")
+        assert content["evidence"][0] == {"id": "o1.r1", "fields": {"name": "elm", "rent": 400.0}, "text": ""}
+        assert content["ranking"] == [{"name": "elm", "outcome": 400.0}, {"name": "oak", "outcome": 700.0}]
+        missing = await one.call_tool("decide", {"rules": "Rent counts."})
+        assert missing.is_error and text(missing) == "decide needs question: What is to be decided, in words."
+        places = {template.uri_template for template in (await one.list_resource_templates()).resource_templates}
+        runs, connections = "decisor://runs/{number}", "decisor://connections/{name}"
+        assert places == {runs, f"{runs}/record", connections}
+        read: list[str] = []
+        for place in ("runs/1", "runs/1/record", "connections/sql"):
+            (resource,) = (await one.read_resource(f"decisor://{place}")).contents
+            assert isinstance(resource, TextResourceContents)
+            read.append(resource.text)
+        assert "Decision: elm" in read[0] and "SELECT name, rent FROM site" in read[0]
+        assert json.loads(read[1])["content"]["decision"]["answer"] == "elm" and "rent" in read[2]
+        (message,) = (await one.get_prompt("decide", {"question": "Which site?"})).messages
+        assert isinstance(message.content, TextContent)
+        assert "Call decide" in message.content.text and "Which site?" in message.content.text
 
 
 @pytest.mark.slow

@@ -1,9 +1,11 @@
 """A question over HTTP: asked, watched, stopped, allowed, gone on from."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from decisor.history.store import History
@@ -21,6 +23,46 @@ def test_a_question_is_answered_with_its_evidence(site: Served) -> None:
     assert run["result"]["evidence"]["ids"] == ["o1.r1", "o1.r2"]
     assert run["usage"]["calls"] == 2
     assert [one["id"] for one in site.client.get("/api/runs").json()["runs"]] == [run["id"]]
+
+
+def test_a_client_waits_for_the_answer_as_long_as_it_says(site: Served) -> None:
+    body = {"question": "Which site?", "technique": "plan_rag", "settings": {"calling": "text"}}
+    run = site.client.post("/api/ask?wait=60", json=body).json()
+    assert (run["state"], run["result"]["answer"]) == ("finished", "elm")
+    waits = site.client.post("/api/ask?wait=0.2", json={**body, "approve": True}).json()
+    assert waits["state"] == "running" and waits["result"] is None
+    assert site.client.post("/api/ask?wait=601", json=body).status_code == 422
+
+
+def test_a_key_begins_one_run_however_often_it_is_sent(site: Served) -> None:
+    body = {"question": "Which site?", "technique": "plan_rag", "settings": {"calling": "text"}}
+
+    def send(key: str, question: str = "Which site?", wait: int = 0) -> httpx.Response:
+        headers = {"Idempotency-Key": key}
+        return site.client.post(f"/api/ask?wait={wait}", json={**body, "question": question}, headers=headers)
+
+    with ThreadPoolExecutor(8) as threads:
+        ids = {reply.json()["id"] for reply in threads.map(send, ["a"] * 8)}
+    [id] = ids
+    assert send("a", wait=60).json()["answer"] == "elm"
+    # The run is over and in the history by now: it is read from there.
+    assert (send("a").json()["id"], site.client.get("/api/runs").json()["runs"][0]["id"]) == (id, id)
+    assert send("b").json()["id"] != id
+    other = send("a", "Which office?")
+    assert other.status_code == 400 and "Idempotency-Key" in other.json()["error"]
+
+
+def test_a_watcher_is_told_that_the_server_runs_and_takes_questions(site: Served) -> None:
+    assert site.client.get("/healthz").json() == site.client.get("/readyz").json() == {"status": "ok"}
+
+
+def test_a_server_with_a_full_line_is_not_ready(tmp_path: Path, url: str) -> None:
+    with served(ServerSettings(sources(tmp_path), {"m": f"m@{url}"}, at_once=1)) as site:
+        body = {"question": "Which?", "technique": "plan_rag", "settings": {"calling": "text"}, "approve": True}
+        while (status := site.client.post("/api/ask", json=body).status_code) == 201:
+            pass
+        assert (status, site.client.get("/readyz").status_code) == (429, 503)
+        assert site.client.get("/healthz").status_code == 200
 
 
 def test_what_may_be_asked_of_is_told_without_places(site: Served) -> None:

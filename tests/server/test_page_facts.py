@@ -13,13 +13,13 @@ import duckdb
 import pytest
 
 from decisor.demo.demo import PROFITS, compute_decision, replay_recorded_run, write_shop
-from decisor.server.exports import rows_of_result, write_csv, write_parquet
 from decisor.server.questions import suggest_questions
 from decisor.server.settings import ServerSettings
 from decisor.session.result import Result
 from decisor.session.sources import build_sources
 from decisor.types import Record
 from decisor.views.comparison import find_comparison, scale_around
+from decisor.views.exports import rows_of_result, write_csv, write_parquet
 from decisor.views.results import result_html
 from server.serving import served
 

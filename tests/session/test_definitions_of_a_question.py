@@ -229,7 +229,7 @@ def test_a_definition_that_changed_since_is_named_by_verify(tmp_path: Path, caps
         trace=trace,
         settings={"replan": "no", "calling": "text"},
     )
-    assert run_command_line(["verify", str(trace), "--db", url]) == 0
+    assert run_command_line(["history", "verify", str(trace), "--db", url]) == 0
     assert "holds" in capsys.readouterr().out
 
     async def again() -> Verification:

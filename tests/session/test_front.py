@@ -78,7 +78,7 @@ def test_a_result_is_saved_as_a_trace_and_as_a_page_and_is_one_json_object(sites
     assert page.startswith("<!doctype html>") and "http" not in page.replace("http-equiv", "").replace(SVG, "")
     assert "Which &lt;b&gt;site&lt;/b&gt;?" in page and "<b>site" not in page
     assert QUERY in page and "it costs 400" in page
-    values = json.loads(json.dumps(result.as_object(), allow_nan=False))
+    values = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert values["answer"] == "elm" and values["question"]["rules"] == "Rent counts."
     with pytest.raises(SetupError, match="Cannot write"):
         result.save("/nowhere/run.jsonl")

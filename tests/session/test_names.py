@@ -1,7 +1,9 @@
 """What the package shows of itself."""
 
 import dataclasses
+import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,7 +46,6 @@ NAMES = {
     "ToolSpecs",
     "Usage",
     "ask",
-    "open",
 }
 
 
@@ -57,14 +58,25 @@ def test_the_names_are_few_listed_and_documented() -> None:
     assert set(decisor.__all__) == NAMES and sorted(decisor.__all__) == decisor.__all__
     for name in NAMES:
         assert getattr(decisor, name).__doc__, name
-    assert set(dir(decisor)) == NAMES | {"__version__"}
+    assert set(dir(decisor)) == NAMES | {"__version__", "open"}
+    code = "from decisor import *; print(open.__module__, ask.__module__)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "io decisor.session.data\n"
     with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
         getattr(decisor, "nosuch")  # noqa: B009
 
 
-def test_every_option_of_ask_is_told_in_its_docstring() -> None:
-    text = (decisor.ask.__doc__ or "") + (Options.__doc__ or "")
-    assert not [name for name in get_type_hints(Options) if name not in text]
+def test_the_signature_of_ask_names_every_option_with_its_type_and_so_does_its_docstring() -> None:
+    parameters = dict(inspect.signature(decisor.ask).parameters)
+    assert parameters.pop("question").annotation == "str | Question"
+    assert parameters.pop("others").annotation == "Never"
+    options = {**Options.__annotations__, **DataOptions.__annotations__}
+    types = {name: one.__forward_arg__ for name, one in options.items()}
+    assert {name: one.annotation.removesuffix(" | None") for name, one in parameters.items()} == {
+        name: text.removesuffix(" | None") for name, text in types.items()
+    }
+    told = re.findall(r"^        (\w+): ", decisor.ask.__doc__ or "", re.MULTILINE)
+    assert told == list(parameters) + ["SetupError", "LLMError"]
 
 
 def test_every_keyword_of_python_is_a_field_of_a_request_or_an_object_beside_it() -> None:
@@ -92,6 +104,15 @@ def test_a_request_is_the_same_after_it_was_kept_and_what_an_earlier_release_kep
         "gone": 1,
     }
     assert read_kept_request({**old, "of_a_later_release": 1}) == AskRequest(db=("a.db",), limits=Limits(calls=3))
+
+
+def test_a_kept_run_has_the_llm_that_a_variable_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    request, sources = AskRequest(db=("a.db",)), sources_of_request(AskRequest(db=("a.db",)), Config())
+    monkeypatch.setenv("DECISOR_LLM", "qwen3:8b@http://localhost:11434/v1")
+    kept = write_kept_request(request, Attachments(), sources)
+    assert read_kept_request(kept).llm == "qwen3:8b@http://localhost:11434/v1"
+    monkeypatch.setenv("DECISOR_LLM", "m@http://me:secret@localhost/v1")
+    assert "secret" not in json.dumps(write_kept_request(request, Attachments(), sources))
 
 
 def test_data_are_read_without_the_library_that_checks_requests() -> None:

@@ -15,7 +15,7 @@ from session.conftest import planner
 
 
 def test_python_takes_lm_and_the_names_of_before(sites: Path) -> None:
-    assert decisor.ask("Which site?", db=str(sites), lm=planner()).answer == "elm"  # type: ignore[call-arg]
+    assert decisor.ask("Which site?", db=str(sites), lm=planner()).answer == "elm"  # type: ignore[arg-type]
     assert decisor.ScriptedLM is ScriptedLLM and decisor.LMError is decisor.LLMError  # type: ignore[attr-defined]
 
 

@@ -57,7 +57,7 @@ async def test_an_answer_that_rests_on_multiplied_rows_is_marked_wherever_it_is_
     [pitfall] = result.evidence.pitfalls
     assert (pitfall.kind, pitfall.records) == ("fan_out", ("o1.r1",))
     assert "Doubtful [o1.r1]: SUM(o.total) takes rows of orders" in str(result)
-    told_as_json = json.loads(json.dumps(result.as_object()))
+    told_as_json = json.loads(json.dumps(result.to_dict()))
     assert told_as_json["evidence"]["pitfalls"][0]["kind"] == "fan_out"
     result.html(tmp_path / "run.html")
     assert "takes rows of orders more than once" in (tmp_path / "run.html").read_text()

@@ -51,7 +51,7 @@ async def test_nothing_that_is_not_the_readers_reaches_an_llm(place: tuple[str, 
                 )
             assert [leak for body in bodies for leak in leaks(body)] == []
             result.html(tmp_path / "run.html")
-            for written in (trace.read_text(), (tmp_path / "run.html").read_text(), str(result.as_object())):
+            for written in (trace.read_text(), (tmp_path / "run.html").read_text(), str(result.to_dict())):
                 assert leaks(written, counts=False) == []
             actions += result.usage.actions
     assert actions == len(texts)

@@ -170,7 +170,7 @@ def test_a_recorded_run_is_the_same_page_and_json_lists_its_queries(sites: Path,
     assert run_command_line(["trace", str(tmp_path / "run.jsonl"), "--html", str(tmp_path / "trace.html")]) == 0
     page = page_of(result, tmp_path / "run.html")
     assert (tmp_path / "trace.html").read_text("utf-8") == page
-    [query] = result.as_object()["queries"]
+    [query] = result.to_dict()["queries"]
     assert (query["tool"], query["input"], query["records"], query["error"]) == ("sql", QUERY, 2, None)
 
 

@@ -38,7 +38,7 @@ def test_a_computed_decision_holds_until_its_rows_change_and_then_it_says_what_w
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url, trace = computed(tmp_path)
-    words = ["verify", str(trace), "--db", url, "--model", str(tmp_path / "close.toml")]
+    words = ["history", "verify", str(trace), "--db", url, "--model", str(tmp_path / "close.toml")]
     assert run_command_line(words) == 0
     assert "holds" in capsys.readouterr().out
     with duckdb.connect(str(tmp_path / "shop.duckdb")) as db:
@@ -57,19 +57,19 @@ def test_a_decision_that_only_cites_rows_cannot_be_said_once_they_change(
         db.execute("CREATE TABLE site (name TEXT, rent REAL)")
         db.executemany("INSERT INTO site VALUES (?, ?)", [("ash", 900.5), ("elm", 400.5)])
     decisor.ask("Which is cheapest?", db=f"sqlite:///{path}", llm=ScriptedLLM([QUERY, ANSWER]), trace=trace)
-    assert run_command_line(["verify", str(tmp_path), "--db", f"sqlite:///{path}"]) == 0
+    assert run_command_line(["history", "verify", str(tmp_path), "--db", f"sqlite:///{path}"]) == 0
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE site SET rent = 950 WHERE name = 'elm'")
-    assert run_command_line(["verify", str(trace), "--db", f"sqlite:///{path}", "--json"]) == 4
+    assert run_command_line(["history", "verify", str(trace), "--db", f"sqlite:///{path}", "--json"]) == 4
     assert '"before": "rent 400.5", "after": "rent 950.0"' in capsys.readouterr().out
 
 
 @pytest.mark.slow
 def test_without_the_data_it_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url, trace = computed(tmp_path)
-    assert run_command_line(["verify", str(trace)]) == 2
+    assert run_command_line(["history", "verify", str(trace)]) == 2
     assert "whatif" in capsys.readouterr().err
-    assert run_command_line(["verify", str(tmp_path / "nothing"), "--db", url]) == 2
+    assert run_command_line(["history", "verify", str(tmp_path / "nothing"), "--db", url]) == 2
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_the_decision_model_of_a_trace_need_not_be_named_again(
 ) -> None:
     url, trace = computed(tmp_path)
     (tmp_path / "close.toml").unlink()
-    assert run_command_line(["verify", str(trace), "--db", url]) == 0
+    assert run_command_line(["history", "verify", str(trace), "--db", url]) == 0
     assert "rule capacity: kept" in capsys.readouterr().out
 
 
@@ -90,7 +90,7 @@ def test_rows_beside_the_cited_ones_count_too(tmp_path: Path, capsys: pytest.Cap
     decisor.ask("Which is cheapest?", db=f"sqlite:///{path}", llm=ScriptedLLM([QUERY, ANSWER]), trace=trace)
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("INSERT INTO site VALUES ('fir', 100)")
-    assert run_command_line(["verify", str(trace), "--db", f"sqlite:///{path}"]) == 4
+    assert run_command_line(["history", "verify", str(trace), "--db", f"sqlite:///{path}"]) == 4
     assert "0 changes" in (out := capsys.readouterr().out) and "other rows: sql: select name, rent from site" in out
 
 
@@ -100,11 +100,11 @@ def test_a_run_of_the_history_is_verified_by_its_number_on_the_data_that_it_name
 ) -> None:
     (sites.parent / "site.toml").write_text(RENTS)
     decisor("ask", "Which site is cheapest?", "--db", "sites.db", "--model", "site.toml", "--technique", "exact")
-    assert "run 1: elm: holds." in decisor("verify", "last").stdout
+    assert "run 1: elm: holds." in decisor("history", "verify", "last").stdout
     with closing(sqlite3.connect(sites)) as db, db:
         db.execute("UPDATE site SET rent = 99999 WHERE name = 'elm'")
-    assert "does not hold" in decisor("verify", "1", code=1).stdout
-    assert "There is no run 7" in decisor("verify", "7", code=2).stderr
+    assert "does not hold" in decisor("history", "verify", "1", code=1).stdout
+    assert "There is no run 7" in decisor("history", "verify", "7", code=2).stderr
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_the_answered_cases_of_a_run_store_are_verified(tmp_path: Path, capsys: 
         for name, answer in (("one", "Lyon + Metz"), ("two", "")):
             assert store.claim() is not None
             store.finish(Outcome("shops", name, "exact", "none", 0, "right", answer=answer), entries)
-    words = ["verify", str(tmp_path / "run.db"), "--db", url, "--model", str(tmp_path / "close.toml")]
+    words = ["history", "verify", str(tmp_path / "run.db"), "--db", url, "--model", str(tmp_path / "close.toml")]
     assert run_command_line(words) == 0
     out = capsys.readouterr().out
     assert out.startswith("shops one exact none 0: ") and "shops two" not in out
@@ -137,7 +137,18 @@ def test_a_run_that_is_named_twice_stands_twice_in_the_json(tmp_path: Path, caps
     url, trace = computed(tmp_path)
     assert (
         run_command_line(
-            ["verify", str(trace), str(trace), "--db", url, "--model", str(tmp_path / "close.toml"), "--json"]
+            [
+                "history",
+                "history",
+                "verify",
+                str(trace),
+                str(trace),
+                "--db",
+                url,
+                "--model",
+                str(tmp_path / "close.toml"),
+                "--json",
+            ]
         )
         == 0
     )

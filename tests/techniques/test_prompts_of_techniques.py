@@ -110,7 +110,7 @@ def test_ask_has_a_calculator_at_hand_beside_a_database(tmp_path: object) -> Non
     llm = ScriptedLLM([PLAN, sums, "Re-plan: N\nFinal answer: bel\nBecause: of 460.75 km [o2.r1]\nRunner-up: aune"])
     result = decisor.ask("Which is longest?", db=f"sqlite:///{path}", llm=llm)
     assert result.evidence.ids == ("o2.r1",) and result.evidence.objections == ()
-    assert json.loads(json.dumps(result.as_object(), default=str))["runner_up"] == "aune"
+    assert json.loads(json.dumps(result.to_dict(), default=str))["runner_up"] == "aune"
     assert "Runner-up: aune" in str(result)
 
 

@@ -24,32 +24,31 @@ if TYPE_CHECKING:
 COMMANDS = {
     "demo": ("decisor.cli.demo:command", "See what it does, on a made-up shop, without a model."),
     "ask": ("decisor.cli.ask:command", "Answer a decision question from your data."),
-    "history": ("decisor.cli.history:app", "Runs that were kept: list, search, mark, delete them."),
-    "show": ("decisor.cli.history:show_command", "Show a run that was kept again."),
-    "resume": ("decisor.cli.history:resume_command", "Go on from a run that did not end."),
-    "trace": ("decisor.cli.history:trace_command", "Show a trace file as a story, or go on from a step of it."),
-    "record": ("decisor.cli.record:record_command", "The record of a decision: as a page, or its schema."),
-    "approve": ("decisor.cli.record:approve_command", "Approve a decision as a person, or take that back."),
-    "verify": ("decisor.cli.record:verify_command", "Compute old decisions again: do they still hold?"),
-    "doctor": ("decisor.cli.doctor:command", "Say what is here (LLMs, drivers), and test it."),
-    "config": ("decisor.cli.config:app", "Say which settings and connections hold here."),
-    "index": ("decisor.cli.sources:index_command", "Index documents, so that questions can be asked of them."),
-    "graph": ("decisor.cli.sources:app", "Load a graph from files or from a relational database."),
-    "model": ("decisor.cli.model:app", "Decision models: draft, check, show, rank, what if."),
-    "definitions": ("decisor.cli.definitions:app", "What words mean in your data: check, draft, propose."),
     "serve": ("decisor.cli.serve:serve_command", "Serve a page to ask from, and an API."),
     "mcp": ("decisor.cli.serve:mcp_command", "Serve these tools to a coding agent or chat client (MCP)."),
-    "techniques": ("decisor.cli.config:techniques_command", "List the techniques and their settings."),
-    "prompts": ("decisor.cli.config:prompts_command", "Print the prompts of a technique, to change them."),
+    "model": ("decisor.cli.model:app", "Decision models: draft, check, show, rank, what if."),
+    "history": ("decisor.cli.history:app", "Runs that were kept: show, resume, approve, verify, mark, delete them."),
+    "index": ("decisor.cli.sources:index_command", "Index documents, so that questions can be asked of them."),
+    "doctor": ("decisor.cli.doctor:command", "Say what is here (LLMs, drivers), and test it."),
+    "config": ("decisor.cli.config:app", "Say which settings and connections hold here."),
     "eval": ("decisor.lab.cli.evaluate:eval_command", "Run techniques on benchmarks; what stops goes on later."),
     "report": ("decisor.lab.cli.report:command", "Report an evaluation: tables, comparisons, one page."),
+}
+MORE = {
+    "trace": ("decisor.cli.history:trace_command", "Show a trace file as a story, or go on from a step of it."),
+    "definitions": ("decisor.cli.definitions:app", "What words mean in your data: check, draft, propose."),
+    "graph": ("decisor.cli.sources:app", "Load a graph from files or from a relational database."),
+    "techniques": ("decisor.cli.config:techniques_command", "List the techniques and their settings."),
+    "plugins": ("decisor.cli.config:plugins_command", "List the parts that other installed packages add."),
+    "prompts": ("decisor.cli.config:prompts_command", "Print the prompts of a technique, to change them."),
+    "bench": ("decisor.lab.cli.bench:app", "Benchmarks: list them; run, make and load questions of Decision QA."),
     "reproduce": (
         "decisor.lab.cli.reproduce:reproduce_command",
         "Reproduce a paper's table: ours and the published figure in each cell.",
     ),
-    "bench": ("decisor.lab.cli.bench:app", "Benchmarks: list them; run, make and load questions of Decision QA."),
     "train": ("decisor.lab.cli.evaluate:app", "Train what techniques learn from data."),
 }
+"""Commands that the list has below the others."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk."""
@@ -231,6 +230,8 @@ def build_app(words: Sequence[str]) -> typer.Typer:
 
     app = typer.Typer(
         help=HELP,
+        # A backspace on a line of its own keeps click from wrapping the lines below.
+        epilog="\b\nMore:\n" + "\n".join(f"  {name:<13}{summary}" for name, (_, summary) in MORE.items()),
         no_args_is_help=True,
         # Help without colours starts in half the time: docs/decisions/command-line.md.
         rich_markup_mode=None,
@@ -248,9 +249,10 @@ def build_app(words: Sequence[str]) -> typer.Typer:
             raise typer.Exit
 
     command = next((word for word in words if not word.startswith("-")), "")
-    for name, (place, summary) in COMMANDS.items():
+    for name, (place, summary) in {**COMMANDS, **MORE}.items():
+        is_listed = name in COMMANDS
         if name != command:
-            app.command(name, help=summary)(_placeholder_command)
+            app.command(name, help=summary, hidden=not is_listed)(_placeholder_command)
             continue
         module, _, attribute = place.partition(":")
         if module.startswith("decisor.lab."):

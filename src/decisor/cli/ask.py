@@ -197,7 +197,8 @@ def report_saved_run(keeping: Keeping | None) -> Iterator[None]:
         if keeping and keeping.number:
             number = keeping.number
             print(
-                f"decisor: what it had is run {number}: decisor show {number}; decisor resume {number} goes on",
+                f"decisor: what it had is run {number}: decisor history show {number}; "
+                f"decisor history resume {number} goes on",
                 file=sys.stderr,
             )
         raise
@@ -231,7 +232,7 @@ def ask_and_print(
     if as_json:
         with redirect_stdout(sys.stderr):  # a person's own tools may print
             result = run_in_thread(ask_once(sources, request, attached, past))
-        print_json(result.as_object())
+        print_json(result.to_dict())
         return result
     out = output_console()
     with LiveView(progress_console(out)) as view:
@@ -271,7 +272,10 @@ def read_rules(path: Path | None) -> str:
     try:
         text = path.read_text("utf-8-sig")
     except FileNotFoundError as error:
-        raise SetupError(f"There is no file {path}. --rules takes a text file with the rules to decide by.") from error
+        raise SetupError(
+            f"There is no file {path}: --rules takes a text file. To give rules as words, add them to the question, or "
+            'write: echo "RULES" > rules.txt, then --rules rules.txt'
+        ) from error
     except OSError as error:
         raise SetupError(f"Cannot read the rules in {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:

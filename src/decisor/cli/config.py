@@ -17,6 +17,7 @@ import typer
 from decisor.cli.output import output_console, print_json
 from decisor.errors import SetupError
 from decisor.session.config import FILE, Config, Connection, Scalar, resolve_config, trust_config_file, user_config_file
+from decisor.system.extras import PLUGINS, find_plugins
 
 if TYPE_CHECKING:
     from decisor.session.run_setup import TechniqueRow
@@ -145,6 +146,24 @@ def techniques_command(
         print(f"{'':<14} preset=paper sets " + "  ".join(f"{key}={text}" for key, text in preset.settings.items()))
         print("".join(f"{'':<14} preset=paper leaves out the prompt {prompt}\n" for prompt in preset.left_out), end="")
     print("".join(f"{'':<14} Not as in the paper: {line}\n" for line in find_deviations(name)), end="")
+
+
+def plugins_command(as_json: Annotated[bool, typer.Option("--json", help="One JSON array.")] = False) -> None:
+    """List the parts that other installed packages add: techniques, engines, retrievers, benchmarks."""
+    parts = [(group, part) for group in PLUGINS for part in find_plugins(group).values()]
+    rows = [
+        {"group": group, "name": part.name, "value": part.value, "package": part.dist.name if part.dist else ""}
+        for group, part in parts
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        print(f"{row['group']:<12} {row['name']:<16} {row['value']} ({row['package']})")
+    if not rows:
+        print("No package adds a part. A package does so by entry points, each a part by its name:", file=sys.stderr)
+        for group, what in PLUGINS.items():
+            print(f"  decisor.{group:<12} {what}", file=sys.stderr)
 
 
 def print_rows(rows: Sequence[TechniqueRow], as_json: bool, flag: str) -> None:

@@ -293,7 +293,17 @@ def check_installation(sources: Sources | None, llm: str | None, as_json: bool, 
         }
         print_json(values)
         return 0 if good else 1
-    # Print it for a person.
+    # Print it for a person; what they named comes first.
+    if database is not None:
+        print(f"{clean_one_line(database.url, 100)}: {'opens' if database.ok else clean_one_line(database.error, 300)}")
+        print("\n".join(f"    {line}" for line in database.layers))
+        if database.role:
+            print("    an account that only reads:", *(f"        {line}" for line in database.role), sep="\n")
+        print(database.schema)
+        if database.tables:
+            beyond = f", and {database.others:,} more" if database.others else ""
+            count = len(database.tables)
+            print(f"About {database.tokens:,} tokens: {count:,} {plural(count, 'table')} with columns{beyond}.")
     print("Language models, in the order they are looked for")
     for place in places:
         mark = "→" if place.chosen else " "
@@ -307,14 +317,4 @@ def check_installation(sources: Sources | None, llm: str | None, as_json: bool, 
     print("\n".join(part_lines(DOCUMENTS, documents)))
     print("Other parts")
     print("\n".join(part_lines(OTHERS, others)))
-    if database is not None:
-        print(f"{clean_one_line(database.url, 100)}: {'opens' if database.ok else clean_one_line(database.error, 300)}")
-        print("\n".join(f"    {line}" for line in database.layers))
-        if database.role:
-            print("    an account that only reads:", *(f"        {line}" for line in database.role), sep="\n")
-        print(database.schema)
-        if database.tables:
-            beyond = f", and {database.others:,} more" if database.others else ""
-            count = len(database.tables)
-            print(f"About {database.tokens:,} tokens: {count:,} {plural(count, 'table')} with columns{beyond}.")
     return 0 if good else 1

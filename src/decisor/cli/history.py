@@ -1,6 +1,6 @@
-"""``decisor history``, ``show``, ``resume`` and ``trace``: saved runs listed, marked, shown and continued.
+"""``decisor history`` and ``trace``: saved runs listed, marked, shown, continued, approved and verified.
 
-``decisor resume`` goes on from a run that was interrupted or failed. ``decisor trace FILE --edit AT`` changes one
+``resume`` goes on from a run that was interrupted or failed. ``decisor trace FILE --edit AT`` changes one
 thing in a recorded run and shows both runs side by side.
 """
 
@@ -17,6 +17,7 @@ import typer
 
 from decisor.cli.ask import RECORD, ask_and_print, report_saved_run, reuse_request
 from decisor.cli.output import Exit, exit_of, output_console, print_folder_file, print_json
+from decisor.cli.record import approve_command, find_named_run, record_command, verify_command
 from decisor.cli.request_options import DATA, takes_request
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping, format_question_line, iterate_marked_questions
@@ -36,7 +37,10 @@ if TYPE_CHECKING:
     from decisor.techniques.replay.rerun import Rerun
 
 
-app = typer.Typer(help="Runs that were kept: list them, search them, mark them, delete them.")
+app = typer.Typer(help="Runs that were kept: list, show, resume, approve, verify, mark and delete them.")
+app.command("approve")(approve_command)
+app.command("verify")(verify_command)
+app.command("record")(record_command)
 STATES = {"answered": "", "budget": "a limit ended it", "steps": "its steps ended", "no_answer": "not decided"}
 NumberOf = Annotated[int, typer.Argument(metavar="N", min=1, help="The number of a run.")]
 
@@ -49,7 +53,7 @@ def history_command(
     delete: Annotated[list[str] | None, typer.Option("--delete", metavar="N|all", help="Delete a run, or all.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON array on standard output.")] = False,
 ) -> None:
-    """List saved runs, the newest first. See one: decisor show N."""
+    """List saved runs, the newest first. See one: decisor history show N."""
     # typer calls this callback before each subcommand too.
     if context.invoked_subcommand:
         return
@@ -140,16 +144,10 @@ WIDTH = 140
 """Width of a list in a pipe, where columns stay columns."""
 
 
-def find_named_run(history: History, text: str) -> PastRun:
-    """Return the run with a number, or the one named ``last``; raise SetupError if there is none."""
-    if text != "last" and not (text.isdecimal() and int(text)):
-        raise SetupError(f"A run is named by its number, or last, not {text!r}. See: decisor history")
-    return history.read(0 if text == "last" else int(text))
-
-
 AGAIN = "In the place of what the run used: "
 
 
+@app.command("resume")
 @takes_request("db", "graph", "docs", "llm", "limits", note=AGAIN, leave_out=["actions"])
 def resume_command(
     request: AskRequest,
@@ -324,6 +322,7 @@ def format_answer(decision: Decision) -> str:
     return clean_one_line(decision.answer, 200) or f"none ({decision.stopped})"
 
 
+@app.command("show")
 def show_command(
     which: Annotated[str, typer.Argument(metavar="N|last", help="The number of a run, or last.")] = "last",
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
@@ -343,7 +342,7 @@ def show_command(
             write(path)
             print(f"{path} is written.", file=sys.stderr)
     if as_json:
-        print_json(result.as_object())
+        print_json(result.to_dict())
     elif html is None and trace is None and record is None:
         out = output_console()
         tell_story(result.trace, out, full)
@@ -355,7 +354,7 @@ def format_run_state(run: PastRun) -> Iterator[str]:
     """Yield a line for the state of a run, its mark, each approval and its number."""
     if run.state in ("interrupted", "failed"):
         why = run.why or "It was interrupted."
-        yield f"{why} What it had is above; decisor resume {run.number} goes on from there."
+        yield f"{why} What it had is above; decisor history resume {run.number} goes on from there."
     if run.mark:
         right = f"; right would be {run.mark.answer}" if run.mark.answer else ""
         yield f"Marked {run.mark.verdict}{right}{': ' if run.mark.came_of else ''}{run.mark.came_of}"

@@ -84,7 +84,7 @@ def draft_model_command(
             limits=request.limits,
         )
     if as_json:
-        print_json(drafts.result.as_object())
+        print_json(drafts.result.to_dict())
     else:
         drafts.result.show(output_console())
     for path, text in list_draft_files(drafts, out):

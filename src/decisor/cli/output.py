@@ -185,12 +185,18 @@ EXAMPLES = {
         'decisor ask "And without oak?" --continue',
     ),
     "history": ("decisor history --search supplier", "decisor history mark 12 right"),
-    "show": ("decisor show last", "decisor show 12 --html decision.html"),
+    "history show": ("decisor history show last", "decisor history show 12 --html decision.html"),
     "trace": ("decisor trace run.jsonl", 'decisor trace run.jsonl --edit 2 --thought "Prices first." --db offers.csv'),
-    "resume": ("decisor resume last --calls 20",),
-    "record": ("decisor show 12 --record decision.json", "decisor record decision.json --html decision.html"),
-    "approve": ('decisor approve 12 --by "Ada Lovelace"', 'decisor approve decision.json --by Ada --note "Until May."'),
-    "verify": ("decisor verify last", "decisor verify run.jsonl --db offers.csv"),
+    "history resume": ("decisor history resume last --calls 20",),
+    "history record": (
+        "decisor history show 12 --record decision.json",
+        "decisor history record decision.json --html decision.html",
+    ),
+    "history approve": (
+        'decisor history approve 12 --by "Ada Lovelace"',
+        'decisor history approve decision.json --by Ada --note "Until May."',
+    ),
+    "history verify": ("decisor history verify last", "decisor history verify run.jsonl --db offers.csv"),
     "index": ("decisor index reports/ --out reports.index",),
     "graph": ("decisor graph load plants.csv roads.csv --source from --target to --out roads.kgl",),
     "serve": ("decisor serve --db sqlite:///sites.db --llm qwen3:8b@localhost:11434",),
@@ -228,6 +234,7 @@ KINDS = {Path: "FILE", int: "N", float: "X", str: "TEXT"}
 
 def improve_help(command: Any, words: tuple[str, ...] = ()) -> None:
     """Add plain words for values, and examples at the end, to the help of a command. Its subcommands are done too."""
+    write_option_groups(command)
     if lines := EXAMPLES.get(" ".join(words)):
         # A backspace on a line of its own keeps click from wrapping the lines below.
         command.epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
@@ -242,6 +249,36 @@ def improve_help(command: Any, words: tuple[str, ...] = ()) -> None:
     for name, one in getattr(command, "commands", {}).items():
         one.short_help = one.short_help or (one.help or "").partition("\n\n")[0].replace("\n", " ")
         improve_help(one, (*words, name))
+
+
+GROUPS = {
+    "Data": "db graph docs tools model definitions rules goal example form go_on go_on_from",
+    "Access": "tables deny_tables rows mask reveal audit methods base_url auth row_values max_scan",
+    "Model": "llm technique settings readings",
+    "Limits": "calls tokens dollars seconds actions",
+    "Output": "trace html record no_history as_json",
+}
+"""Parameters by the group that the help shows them in."""
+
+
+def write_option_groups(command: Any) -> None:
+    """Have the help of a command with many options show them in groups."""
+    group_of = {name: group for group, names in GROUPS.items() for name in names.split()}
+    if len({group_of.get(parameter.name) for parameter in command.params}) < 4:
+        return
+
+    def write(context: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{group: [] for group in GROUPS}, "Options": []}
+        for parameter in command.get_params(context):
+            group = "Arguments" if parameter.param_type_name == "argument" else group_of.get(parameter.name, "Options")
+            if line := parameter.get_help_record(context):
+                groups[group].append(line)
+        for name, lines in groups.items():
+            if lines:
+                with formatter.section(name):
+                    formatter.write_dl(lines)
+
+    command.format_options = write
 
 
 def shorten_argument_help(argument: Any) -> None:

@@ -1,5 +1,5 @@
-"""``decisor record``, ``approve`` and ``verify``: the record of a decision, its approvals, and old decisions computed
-again.
+"""``decisor history record``, ``approve`` and ``verify``: the record of a decision, its approvals, and old decisions
+computed again.
 
 A person approves a decision, refuses it, or takes that back. ``verify`` computes old decisions again without an LLM,
 for a scheduler; its exit code is the verdict.
@@ -22,6 +22,7 @@ from decisor.cli.output import Exit, print_json
 from decisor.cli.request_options import takes_request
 from decisor.decision_record.approvals import ApprovalChange, make_approval_change
 from decisor.errors import SetupError
+from decisor.history.store import History, PastRun
 from decisor.session.request import REUSE, AskRequest, read_kept_request
 from decisor.system.storage import lock_folder
 
@@ -39,7 +40,7 @@ def record_command(
 ) -> None:
     """Write the record of a decision as one page, or print the JSON Schema that records meet.
 
-    Records are made by decisor ask --record, decisor show N --record and decisor trace FILE --record.
+    Records are made by decisor ask --record, decisor history show N --record and decisor trace FILE --record.
     """
     if schema:
         from decisor.decision_record.record import published_schema
@@ -47,7 +48,9 @@ def record_command(
         print(published_schema(), end="")
         return
     if file is None or html is None:
-        raise SetupError("Write: decisor record RECORD.json --html PAGE.html, or decisor record --schema")
+        raise SetupError(
+            "Write: decisor history record RECORD.json --html PAGE.html, or decisor history record --schema"
+        )
     from decisor.decision_record.page import read_record, write_record
 
     document = read_record(file)
@@ -78,10 +81,15 @@ def approve_command(
     print(f"{what} is {done} by {by.strip()}.", file=sys.stderr)
 
 
+def find_named_run(history: History, text: str) -> PastRun:
+    """Return the run with a number, or the one named ``last``; raise SetupError if there is none."""
+    if text != "last" and not (text.isdecimal() and int(text)):
+        raise SetupError(f"A run is named by its number, or last, not {text!r}. See: decisor history")
+    return history.read(0 if text == "last" else int(text))
+
+
 def approve_in_history(which: str, change: ApprovalChange) -> str:
-    from decisor.cli.history import find_named_run
     from decisor.decision_record.build import change_approvals
-    from decisor.history.store import History
 
     history = History()
     run = find_named_run(history, which)
@@ -224,8 +232,6 @@ def read_run_file(path: Path) -> OldRun:
 
 
 def read_history_run(place: str) -> OldRun:
-    from decisor.cli.history import find_named_run
-    from decisor.history.store import History
     from decisor.session.config import resolve_config
     from decisor.session.open_sources import sources_of_request
 

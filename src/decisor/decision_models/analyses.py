@@ -14,14 +14,14 @@ import math
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decisor.decision_models.candidates import explain_broken_rule
 from decisor.decision_models.client import OpenModel, build_updates, resolve_name, run_rule_tests
-from decisor.decision_models.optimize import SOLVE_SECONDS, rank_or_solve, rank_solved
+from decisor.decision_models.optimize import rank_or_solve
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import (
     CONTENDERS,
@@ -426,28 +426,6 @@ def effect_lines(model: OpenModel, now: ScenarioOutcome, then: ScenarioOutcome) 
         yield f"{now.best} {rest}."
 
 
-def answer_solved_change(model: OpenModel, wish: WhatIfWish, seconds: float) -> Observation:
-    """Answer the decision on changed data for a model of the solver."""
-    scenario, text, what = resolve_condition(model, wish)
-    limit = min(seconds, SOLVE_SECONDS)
-    now = rank_solved(model, seconds=limit)
-    then = rank_solved(model, seconds=limit, scenario=scenario, changes=text)
-    scenes = [
-        ScenarioOutcome(name, one.options[0].name, one.options[0].outcome, None)
-        for name, one in ((NOW, now), (what, then))
-    ]
-    record = effect_record(model, *scenes)
-    # A free choice has no fixed candidate, whose outcome on the changed data could be told.
-    fields = {key: value for key, value in record.fields.items() if key != f"{scenes[0].best} then"}
-    unit, measure = model.model.first.unit, model.model.first.name
-    effect = then.options[0].outcome - now.options[0].outcome
-    line = (
-        f"{measure} {format_amount(then.options[0].outcome, unit)} instead of "
-        f"{format_amount(now.options[0].outcome, unit)}: {effect:+,.6g}."
-    )
-    return Observation((replace(record, fields=fields),), f"{line}\n{format_ranking(then)}", total=1)
-
-
 MOST = 30
 DOTS = 400
 """So many candidates are in a picture of the front."""
@@ -585,9 +563,20 @@ def answer_turning_points(model: OpenModel, base: BaseOutcomes, target: int | No
         )
     numbers = choose_contenders(base.outcomes, model.model.first.goal, best, *([] if target is None else [target]))
     turns = tuple(find_turning_points(model, numbers, best, target, seconds))
-    hits = [one for one in turns if one.factor is not None]
     whom = "another candidate" if target is None else names.name(target)
-    rows: list[dict[str, Value]] = [
+    lines = [
+        f"{names.name(best)} is best now. Each input alone, from {LOW:g} to {HIGH:g} times its value, among "
+        f"{len(numbers):,} of {len(names):,} candidates, until {whom} wins:",
+        *describe_turns(model, turns, names.name(best)),
+    ]
+    if target is not None:
+        lines += describe_candidate_standing(model, base, target)
+    title = f"What it takes for {whom} to win" if target is not None else "Turning points"
+    return observe_study(model, base, title, turn_rows(turns), lines, turns=turns)
+
+
+def turn_rows(turns: Sequence[Turn]) -> list[dict[str, Value]]:
+    return [
         {
             "input": one.input,
             "times": one.factor,
@@ -595,24 +584,21 @@ def answer_turning_points(model: OpenModel, base: BaseOutcomes, target: int | No
             "wins": one.winner or "nothing is allowed",
             "because": one.why or ("it is then best" if one.winner else ""),
         }
-        for one in sort_turns(hits)
+        for one in sort_turns([turn for turn in turns if turn.factor is not None])
     ]
-    lines = [
-        f"{names.name(best)} is best now. Each input alone, from {LOW:g} to {HIGH:g} times its value, among "
-        f"{len(numbers):,} of {len(names):,} candidates, until {whom} wins:"
-    ]
-    lines += [turn_line(model, one, best) for one in sort_turns(hits)]
+
+
+def describe_turns(model: OpenModel, turns: Sequence[Turn], best: str) -> Iterator[str]:
+    """Describe the turning points, the inputs without one, and those that the limit of seconds left out."""
+    hits = [one for one in turns if one.factor is not None]
+    yield from (turn_line(one, best) for one in sort_turns(hits))
     # Where no point was found, the falling side of an input has ", falling" behind its name.
     still = list(dict.fromkeys(one.input.removesuffix(", falling") for one in turns if one.factor is None))
     still = [one for one in still if one not in {hit.input for hit in hits}]
     if still:
-        lines.append(f"No such point by {', '.join(still[:MOST])}{' alone' if len(still) < MOST else ' and more'}.")
+        yield f"No such point by {', '.join(still[:MOST])}{' alone' if len(still) < MOST else ' and more'}."
     names_of_turns = {one.input.removesuffix(", falling") for one in turns}
-    lines += explain_unreached_inputs([one.name for one in build_knobs(model) if one.name not in names_of_turns])
-    if target is not None:
-        lines += describe_candidate_standing(model, base, target)
-    title = f"What it takes for {whom} to win" if target is not None else "Turning points"
-    return observe_study(model, base, title, rows, lines, turns=turns)
+    yield from explain_unreached_inputs([one.name for one in build_knobs(model) if one.name not in names_of_turns])
 
 
 def explain_unreached_inputs(inputs: Sequence[str]) -> list[str]:
@@ -650,7 +636,7 @@ def format_turn_change(turn: Turn) -> str:
     return f"{((turn.factor or 1.0) - 1) * 100:+.3g} %"
 
 
-def turn_line(model: OpenModel, turn: Turn, best: int) -> str:
+def turn_line(turn: Turn, best: str) -> str:
     wins = f"{turn.winner} wins" if turn.winner else "nothing is allowed"
-    why = f", because {model.candidates.name(best)} then breaks {turn.why}" if turn.why else ""
+    why = f", because {best} then breaks {turn.why}" if turn.why else ""
     return f"{turn.input} {format_turn_change(turn)}: {wins}{why}"

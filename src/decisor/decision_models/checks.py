@@ -421,7 +421,8 @@ def check_second_model(subject: CheckSubject, other: OpenModel) -> Iterator[Find
 def find_model_difference(subject: CheckSubject, other: OpenModel) -> Difference | None:
     """Find a difference between two models; None if they agree.
 
-    All candidates on the unchanged data decide; a difference on shaken copies only leaves a doubt.
+    The first measure and what is allowed, of all candidates on the unchanged data, decide. A difference on shaken
+    copies, or in another measure or rule of the same name, only leaves a doubt.
     """
     model = subject.model.model
     if model.first.goal != other.model.first.goal:
@@ -442,6 +443,8 @@ def find_model_difference(subject: CheckSubject, other: OpenModel) -> Difference
         ours = [int(subject.outcomes.candidates[at]) for at in places]
         one = subject.outcomes_of(subject.model, ours, changes=changes) if number else subject.outcomes
         two = subject.outcomes_of(other, [there[at] for at in places], changes=changes)
+        if not number:
+            unchanged = two
         places_apart = find_differing_places(one, two)
         if not places_apart:
             continue
@@ -456,6 +459,27 @@ def find_model_difference(subject: CheckSubject, other: OpenModel) -> Difference
             words = f"as the data are both models say the same; where inputs vary, {words}"
             return Difference(Finding(16, line, words, "doubt"))
         return Difference(Finding(16, line, words), ours[place], values, allowed)
+    return find_minor_difference(subject, unchanged, names)
+
+
+def find_minor_difference(subject: CheckSubject, two: Outcomes, names: Sequence[str]) -> Difference | None:
+    """Find a difference in a measure that does not decide, or in which rule shuts a candidate out."""
+    one, model = subject.outcomes, subject.model.model
+    for measure in [name for name in one.measures[1:] if name in two.measures]:
+        first, second = one.of(measure), two.of(measure)
+        if not np.allclose(first, second, rtol=1e-6, equal_nan=True):
+            place = int(np.argmax(~np.isclose(first, second, rtol=1e-6, equal_nan=True)))
+            both = f"{format_amount(float(first[place]))}, the second {format_amount(float(second[place]))}"
+            words = f"measure.{measure} of {names[place]} is {both}"
+            return Difference(Finding(16, model.line("measure", measure), words, "doubt"))
+    for at, rule in enumerate(one.rules):
+        apart = one.broken[:, at] != two.broken[:, two.rules.index(rule)] if rule in two.rules else np.zeros(1, bool)
+        if apart.any():
+            place = int(np.argmax(apart))
+            words = (
+                f"{names[place]} {'breaks' if one.broken[place, at] else 'keeps'} rule {rule}; not by the second model"
+            )
+            return Difference(Finding(16, model.line("rule", rule), words, "doubt"))
     return None
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from decisor.decision_models.candidates import Candidates, explain_broken_rule
-from decisor.decision_models.copies import Copy, build_machine_content, read_copies
+from decisor.decision_models.copies import Copy, build_machine_content, read_copies, write_machine_model
 from decisor.decision_models.outcomes import OutcomeCollector, Outcomes, Reason
 from decisor.decision_models.schema import DecisionModel
 from decisor.errors import SetupError, ToolError
@@ -78,7 +78,7 @@ async def open_decision_model(model: DecisionModel, source: BulkSource, start: S
     """
     copies = await read_copies(model, source)
     try:
-        return OpenModel(model, await start(build_machine_content(model, copies)), copies, start)
+        return OpenModel(model, await start(build_machine_content(model, copies)), copies)
     except SetupError as error:
         raise SetupError(add_line_number(model, str(error))) from error
 
@@ -94,8 +94,8 @@ class OpenModel:
     jobs: Jobs
     copies: Mapping[str, Copy]
     """The tables as they were read."""
-    start: StartMachine
-    """What started the worker, for a variant of the model."""
+    variant: str = ""
+    """The model as JSON, if it is not the one that the worker was opened on."""
     size: int = FIRST
     """Number of candidates of the next request."""
     batched: bool = False
@@ -110,13 +110,12 @@ class OpenModel:
         self.names = tuple(one.name for one in self.model.measures)
         self.rules = tuple(one.name for one in self.model.tested)
 
-    async def open_variant(self, model: DecisionModel) -> OpenModel:
-        """Open a changed model on the same copy of the data, in a worker of its own. Close it after use.
+    def lay_over(self, model: DecisionModel) -> OpenModel:
+        """Return a changed model on the same copy of the data, in the same worker. Close only this one.
 
-        Raises:
-            SetupError: a statement is refused; the message has its part.
+        A statement that is refused raises ToolError where the variant is first computed.
         """
-        return OpenModel(model, await self.start(build_machine_content(model, self.copies)), self.copies, self.start)
+        return OpenModel(model, self.jobs, self.copies, write_machine_model(model), deadline=self.deadline)
 
     @cached_property
     def rows(self) -> int:
@@ -235,7 +234,9 @@ class OpenModel:
         gathered = OutcomeCollector(chosen, self.names, self.rules, count)
         began, at, stopped, seconds = time.monotonic(), 0, "", self._bounded(seconds)
         most = self._most_trials(max(1, len(chosen)))
-        size, cheapest = min(FIRST_TRIALS if what == "seeds" else count, most), float("inf")
+        # One by one, even a few trials may take long: the first tells what the next cost.
+        first = FIRST_TRIALS if what == "seeds" else count
+        size, cheapest = min(first, most) if self.batched else 1, float("inf")
         while at < count and chosen and not stopped:
             some = range(at, min(at + size, count))
             here = {**wish, what: list(each[some.start : some.stop]), "most": 0, "single": False}
@@ -286,6 +287,8 @@ class OpenModel:
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeOver(MORE_SECONDS)
+        if self.variant:
+            parameters = {**parameters, "variant": self.variant}
         try:
             return self.jobs.run(name, parameters, min(seconds, left))
         except ToolError as error:

@@ -84,19 +84,25 @@ def model_adapter() -> TypeAdapter[DecisionModel]:
 
 def build_machine_content(model: DecisionModel, copies: Mapping[str, Copy]) -> str:
     """Build the JSON text of the model and its tables that a worker opens on."""
-    program = model_adapter().dump_python(
-        model, mode="json", exclude={"text", "lines", "examples"}, exclude_defaults=True
-    )
     # Cells go by json: to pydantic each is a union, and a table has millions.
     tables = {name: [vars(column) for column in copy.columns] for name, copy in copies.items()}
-    text = json.dumps({"model": program, "tables": tables}, ensure_ascii=False)
+    text = json.dumps({"model": write_machine_model(model), "tables": tables}, ensure_ascii=False)
+    return text.encode("utf-8", "replace").decode()
+
+
+def write_machine_model(model: DecisionModel) -> str:
+    """Write what the worker needs of a model as JSON text."""
+    written = model_adapter().dump_python(
+        model, mode="json", exclude={"text", "lines", "examples"}, exclude_defaults=True
+    )
+    text = json.dumps(written, ensure_ascii=False)
     return text.encode("utf-8", "replace").decode()  # lone surrogates, which no database takes, become question marks
 
 
 def parse_machine_content(text: str) -> tuple[DecisionModel, dict[str, list[CopyColumn]]]:
     content = json.loads(text)
     tables = {name: [CopyColumn(**column) for column in columns] for name, columns in content["tables"].items()}
-    return model_adapter().validate_python(content["model"]), tables
+    return model_adapter().validate_json(content["model"]), tables
 
 
 async def read_copies(model: DecisionModel, source: BulkSource) -> dict[str, Copy]:

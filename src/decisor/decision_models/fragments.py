@@ -8,7 +8,6 @@ or solved beside the model without it.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -111,18 +110,14 @@ def merge_by_name(present: Sequence[N], added: Sequence[N]) -> tuple[N, ...]:
     return (*kept, *new.values())
 
 
-async def answer_fragment(model: OpenModel, usual: Ranking | str, text: str, seconds: float) -> Observation:
+def answer_fragment(model: OpenModel, usual: Ranking | str, text: str, seconds: float) -> Observation:
     """Answer the decision with a fragment laid over the model, beside the decision without it.
 
     usual: the ranking without it, or why nothing fits. Raises ToolError if the fragment does not fit, or a statement
     fails.
     """
     fragment = parse_fragment(text)
-    variant = await model.open_variant(lay_over(model.model, fragment))
-    try:
-        return await asyncio.to_thread(compare_decisions, usual, variant, fragment, seconds)
-    finally:
-        await asyncio.to_thread(variant.close)
+    return compare_decisions(usual, model.lay_over(lay_over(model.model, fragment)), fragment, seconds)
 
 
 def compare_decisions(now: Ranking | str, variant: OpenModel, fragment: Fragment, seconds: float) -> Observation:
@@ -155,7 +150,7 @@ def compare_decisions(now: Ranking | str, variant: OpenModel, fragment: Fragment
 def rank_or_nothing(model: OpenModel, seconds: float, changes: str = "") -> Ranking | str:
     """Return the ranking, or why nothing fits."""
     try:
-        return rank_or_solve(model, trials=0, seconds=seconds, changes=changes)
+        return rank_or_solve(model, trials=0, seconds=seconds, changes=changes, stepped=False)
     except NothingFits as error:
         return str(error)
 

@@ -11,12 +11,12 @@ from typing import Any, cast
 import numpy as np
 
 from decisor.decision_models.candidates import LIMIT, explain_broken_rule, format_rule_value
-from decisor.decision_models.client import FIRST, TIME_OVER, OpenModel, Progress, TimeOver
-from decisor.decision_models.outcomes import Reason, measure_lead
-from decisor.decision_models.ranking import rank_model
+from decisor.decision_models.client import FIRST, MORE_SECONDS, TIME_OVER, OpenModel, Progress, TimeOver
+from decisor.decision_models.outcomes import Reason, is_tied, measure_lead, relative_distance
+from decisor.decision_models.ranking import FACTOR, build_knobs, find_turns_of_knob, rank_model
 from decisor.errors import ToolError
 from decisor.system.wording import format_amount, format_count
-from decisor.types import AmountPlan, Option, PlanRow, PlanTable, Ranking, Value, Winner
+from decisor.types import AmountPlan, Option, PlanRow, PlanTable, Ranking, Turn, Value, Winner
 
 ENUMERATE_SECONDS = 60.0
 SURELY_ENUMERABLE = 2_000
@@ -25,6 +25,7 @@ TRIAL_SECONDS = 30.0
 """So long are trials solved, one after the other."""
 AGREE = 1e-6
 NAMED_ROWS = 8
+MOST_TIES = 3
 NONE_ALLOWED: tuple[str, ...] = ("none allowed",)
 Rows = Sequence[Mapping[str, Value]]
 
@@ -43,7 +44,10 @@ class RuleState:
     slack: float | None
     """What the nearest of the other rows has to spare; None if all bind."""
     prices: Rows = ()
-    """``price`` of the dearest rows, and their cells as ``of NAME``."""
+    """The dearest rows, with their cells as ``of NAME``.
+
+    ``price`` is the dual value, with whole numbers held; ``step`` is by solving again.
+    """
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ class SolvedPlan:
     chosen: dict[str, Sequence[int]] = field(default_factory=dict)
     """Numbers of the rows that are not 0, by table."""
     rules: dict[str, RuleState] = field(default_factory=dict)
+    reduced: dict[str, tuple[int, Rows]] = field(default_factory=dict)
+    """How many amounts of a table are 0 at a price, and the ``label`` and ``price`` of the nearest."""
     conflict: dict[str, tuple[int, Rows]] = field(default_factory=dict)
     """Rules that cannot hold together: how many of their rows, and the first of them."""
     faults: dict[str, tuple[int, Rows]] = field(default_factory=dict)
@@ -75,6 +81,11 @@ class SolvedPlan:
             before = totals.get(measure, 0.0)
             totals[measure] = None if value is None or before is None else before + value
         return totals
+
+    @property
+    def value(self) -> float:
+        """The objective, as the solver has it."""
+        return self.figures["objective"]
 
     @property
     def choice(self) -> tuple[str, ...]:
@@ -102,19 +113,24 @@ def solve_model(
     scenario: str = "",
     changes: str = "",
     forced: Sequence[tuple[str, int, float]] = (),
+    required: Sequence[tuple[str, bool]] = (),
     excluded: Sequence[Sequence[int]] = (),
+    stepped: bool = False,
 ) -> SolvedPlan:
     """Find the best plan with the solver.
 
     Args:
         forced: triples of table, row and amount.
+        required: names of rows, each with whether it is to be in the plan or out of it.
         excluded: choices of the first table, by rows, that may not come out.
+        stepped: solve the rows that bind most again with one more, if there are whole numbers.
 
     Raises:
         ToolError: the model is not linear or a query fails (with its line), or the plan breaks a rule.
         SetupError: the solver is not installed.
     """
-    plan = propose(model, seconds, scenario, changes, forced=list(forced), excluded=list(map(list, excluded)))
+    request = {"forced": list(forced), "required": list(required), "excluded": list(map(list, excluded))}
+    plan = propose(model, seconds, scenario, changes, **request, stepped=stepped)
     check_plan(model, plan)
     return plan
 
@@ -140,6 +156,8 @@ def propose(model: OpenModel, seconds: float, scenario: str, changes: str, **req
                 plan.chosen[name] = [row["row"] for row in more]
             case "rule":
                 plan.rules[name] = RuleState(value["rows"], value["binding"], value["slack"], more)
+            case "reduced":
+                plan.reduced[name] = (value, more)
             case "conflict":
                 plan.conflict[name] = (value, more)
             case "fault":
@@ -199,7 +217,10 @@ def describe_rule_rows(model: OpenModel, name: str, rows: tuple[int, Rows]) -> s
 
 
 def describe_rules(model: OpenModel, plan: SolvedPlan) -> Iterator[str]:
-    """Describe each rule at a plan: how many rows bind, their prices, and what the others have to spare."""
+    """Describe each rule at a plan: how many rows bind, their prices, and what the others have to spare.
+
+    Then describe what the nearest amounts of 0 would have to gain.
+    """
     first = model.model.first
     whole = any(one.kind != "continuous" for one in model.model.unknowns) or bool(model.model.choices)
     held = ", with whole numbers held" if whole else ""
@@ -207,13 +228,18 @@ def describe_rules(model: OpenModel, plan: SolvedPlan) -> Iterator[str]:
         words = f"{name}: {state.binding:,} of {format_count(state.rows, 'row')} bind"
         for row in state.prices[:2]:
             of = ", ".join(
-                f"{key.removeprefix('of ')} {format_rule_value(cell)}" for key, cell in row.items() if key != "price"
+                f"{key.removeprefix('of ')} {format_rule_value(cell)}" for key, cell in row.items() if key[:3] == "of "
             )
-            price = format_amount(float(str(row["price"])), first.unit)
-            words += f"; one more at {of or 'it'} changes {first.name} by {price}{held}"
+            price = format_amount(float(str(row.get("step", row.get("price")))), first.unit)
+            how = " (solved again)" if "step" in row else held
+            words += f"; one more at {of or 'it'} changes {first.name} by {price}{how}"
         if state.slack is not None:
             words += f"; the nearest other has {format_amount(state.slack)} to spare"
         yield words
+    better = "cheaper" if first.goal == "min" else "better"
+    for name, (count, rows) in plan.reduced.items():
+        near = ", ".join(f"{row['label']} {format_amount(float(str(row['price'])), first.unit)}" for row in rows)
+        yield f"{name}: {format_count(count, 'amount')} at 0 would have to be {better} by more than: {near}{held}"
 
 
 def build_plan(model: OpenModel, plan: SolvedPlan) -> AmountPlan:
@@ -224,10 +250,53 @@ def build_plan(model: OpenModel, plan: SolvedPlan) -> AmountPlan:
     return AmountPlan(tuple(plan.tables.values()), parts if len(parts) > 1 else {}, tuple(describe_rules(model, plan)))
 
 
+def name_other_plan(best: SolvedPlan, other: SolvedPlan, number: int) -> str:
+    """Return a name for another plan than the best, by how it differs if both are too large for a name."""
+    if other.name() != best.name():
+        return other.name()
+    more, less = ([*dict.fromkeys(one)] for one in (other.choice, best.choice))
+    more, less = [one for one in more if one not in less], [one for one in less if one not in more]
+    if 0 < len(more) + len(less) <= NAMED_ROWS:
+        return f"the same with {' + '.join(more) or 'nothing'} instead of {' + '.join(less) or 'nothing'}"
+    return f"{other.name()} (another, {number + 1})"
+
+
+def find_other_plans(
+    model: OpenModel, best: SolvedPlan, seconds: float, scenario: str, changes: str
+) -> tuple[list[Option], str]:
+    """Find the plans as good as the best (three at most) and the next best; return them, and why there are no more."""
+    began, name, options = time.monotonic(), model.model.first.name, list[Option]()
+    # One constraint can exclude a yes-or-no choice but no other, so only such a choice has a second best.
+    binary = bool(model.model.choices) or model.model.unknowns[0].kind == "binary"
+    excluded = [next(iter(best.chosen.values()))] if best.status == "optimal" and binary else []
+    # Others as good are asked for until one is worse.
+    while 0 < len(excluded) <= MOST_TIES and (left := seconds - (time.monotonic() - began)) > 1:
+        try:
+            second = solve_model(model, seconds=left, scenario=scenario, changes=changes, excluded=excluded)
+        except TimeOver:
+            return options, f"{TIME_OVER} before another choice was found"
+        if second.status != "optimal":
+            break
+        value = second.measures[name] or 0.0
+        options.append(Option(name_other_plan(best, second, len(options) + 1), value))
+        if not is_tied(np.array([value]), best.measures[name] or 0.0).all():
+            break
+        excluded.append(next(iter(second.chosen.values())))
+    return options, ""
+
+
 def rank_solved(
-    model: OpenModel, *, seconds: float = SOLVE_SECONDS, scenario: str = "", changes: str = "", trials: int = 0
+    model: OpenModel,
+    *,
+    seconds: float = SOLVE_SECONDS,
+    scenario: str = "",
+    changes: str = "",
+    trials: int = 0,
+    stepped: bool = True,
 ) -> Ranking:
-    """Rank the best and the second best plan by the solver.
+    """Rank the best plan, those as good (three at most) and the next best by the solver.
+
+    stepped: solve the rows that bind most again with one more.
 
     Robustness is how often the solver finds the best plan in trials, as many as half a minute allows.
 
@@ -236,28 +305,18 @@ def rank_solved(
     """
     began = time.monotonic()
     # First the best plan, or the reason why there is none.
-    best = solve_model(model, seconds=seconds, scenario=scenario, changes=changes)
+    best = solve_model(model, seconds=seconds, scenario=scenario, changes=changes, stepped=stepped)
     first = model.model.first
     if not best.parts:
         raise (NothingFits if best.status == "infeasible" else ToolError)(explain_no_plan(model, best))
-    options, cut = [Option(best.name(), best.measures[first.name] or 0.0)], ""
-    left = seconds - (time.monotonic() - began)
-    # One constraint can exclude a yes-or-no choice but no other, so only such a choice has a second best.
-    binary = bool(model.model.choices) or model.model.unknowns[0].kind == "binary"
-    if best.status == "optimal" and binary and left > 1:
-        rows = next(iter(best.chosen.values()))
-        try:
-            second = solve_model(model, seconds=left, scenario=scenario, changes=changes, excluded=[rows])
-            if second.parts:
-                options.append(Option(second.name(), second.measures[first.name] or 0.0))
-        except TimeOver:
-            cut = f"{TIME_OVER} before a second choice was found"
+    value = best.measures[first.name] or 0.0
+    others, cut = find_other_plans(model, best, seconds - (time.monotonic() - began), scenario, changes)
+    options = [Option(best.name(), value), *others]
     figures = best.figures
-    proof = (
-        "no other is better"
-        if best.status == "optimal"
-        else f"at best {format_amount(figures['bound'], first.unit)} is possible"
-    )
+    proof = "no other is better"
+    if best.status != "optimal":
+        gap = relative_distance(figures["bound"], figures["objective"])
+        proof = f"at best {format_amount(figures['bound'], first.unit)} is possible, a gap of {gap:.2%}"
     method = (
         f"Found by the solver HiGHS among {figures['unknowns']:,.0f} unknowns and {figures['requirements']:,.0f} "
         f"requirements in {figures['seconds']:.1f} s: {best.status}, {proof}; measured by the SQL"
@@ -329,6 +388,59 @@ def add_solved_trials(
     )
 
 
+def find_solved_turning_points(model: OpenModel, best: SolvedPlan, seconds: float) -> Iterator[Turn]:
+    """Find the first factor of each input at which the plan is no longer the best, by solving again.
+
+    After ``seconds`` it ends. Raises ToolError if a statement fails.
+    """
+    until, plans = time.monotonic() + seconds, {best.choice: best}
+
+    def solved(factor: float, forced: Sequence[tuple[str, int, float]] = ()) -> SolvedPlan:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeOver(MORE_SECONDS)
+        plan = propose(model, left, "", knob.update.replace(FACTOR, repr(factor)), forced=list(forced))
+        if plan.status not in ("optimal", "infeasible"):
+            raise TimeOver(MORE_SECONDS)
+        return plan
+
+    def winners(factors: Sequence[float]) -> list[int]:
+        return [winner(factor) for factor in factors]
+
+    def winner(factor: float) -> int:
+        plan = solved(factor)
+        if plan.status == "infeasible":
+            return -1
+        if plan.choice == best.choice:
+            return 0
+        # Of several plans as good, the solver may give another: the best one is then still as good.
+        held = solved(factor, hold_plan(model, best))
+        objectives = [one.figures["objective"] for one in (held, plan)]
+        if held.parts and is_tied(np.array(objectives[:1]), objectives[1]).all():
+            return 0
+        plans.setdefault(plan.choice, plan)
+        return list(plans).index(plan.choice)
+
+    def describe(factor: float, wins: int) -> tuple[str, str]:
+        held = solved(factor, hold_plan(model, best))
+        rules = [*held.faults, *(name for name in held.conflict if not name.startswith("take of"))]
+        return ([*plans.values()][wins].name() if wins >= 0 else ""), ", ".join(rules)
+
+    try:
+        for knob in build_knobs(model):
+            yield from list(find_turns_of_knob(knob, winners, describe, 0, None))
+    except TimeOver:
+        return
+
+
+def hold_plan(model: OpenModel, plan: SolvedPlan) -> list[tuple[str, int, float]]:
+    """Return what holds the first table to the rows of a plan: whole amounts as they are, the others 0."""
+    name, table = next(iter(plan.tables.items()))
+    amounts = dict(zip(plan.chosen[name], (row.amount for row in table.rows), strict=True))
+    whole = all(one.kind != "continuous" for one in model.model.unknowns if one.name == name)
+    return [(name, row, amounts.get(row, 0.0)) for row in range(table.count) if whole or row not in amounts]
+
+
 def rank_or_solve(
     model: OpenModel,
     *,
@@ -336,6 +448,7 @@ def rank_or_solve(
     seconds: float = float("inf"),
     scenario: str = "",
     changes: str = "",
+    stepped: bool = True,
     progress: Progress | None = None,
 ) -> Ranking:
     """Rank a model by computing every candidate, or by the solver.
@@ -348,11 +461,11 @@ def rank_or_solve(
     """
     limit = min(seconds, SOLVE_SECONDS)
     if not model.model.choice:
-        return rank_solved(model, seconds=limit, scenario=scenario, changes=changes, trials=trials)
+        return rank_solved(model, seconds=limit, scenario=scenario, changes=changes, trials=trials, stepped=stepped)
     if is_enumerable(model):
         return rank_model(model, trials=trials, seconds=seconds, scenario=scenario, changes=changes, progress=progress)
     try:
-        return rank_solved(model, seconds=limit, scenario=scenario, changes=changes, trials=trials)
+        return rank_solved(model, seconds=limit, scenario=scenario, changes=changes, trials=trials, stepped=stepped)
     except ToolError as error:
         count = len(model.candidates)
         if "not linear" not in str(error) or model.model.change or model.model.recompute:

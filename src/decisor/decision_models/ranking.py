@@ -243,17 +243,6 @@ def find_turning_points(
         ToolError: a statement fails.
     """
     until = time.monotonic() + seconds
-    try:
-        for knob in build_knobs(model):
-            yield from list(find_turns_of_knob(model, knob, candidates, best, target, until))
-    except TimeOver:
-        return
-
-
-def find_turns_of_knob(
-    model: OpenModel, knob: Knob, candidates: Sequence[int], best: int, target: int | None, until: float
-) -> Iterator[Turn]:
-    """Find the turning points of a knob, upwards and downwards; raise TimeOver if cut off."""
 
     def winners(factors: Sequence[float]) -> list[int]:
         left = until - time.monotonic()
@@ -261,6 +250,31 @@ def find_turns_of_knob(
         places = outcomes.winners(model.model.first.goal)
         return [int(outcomes.candidates[at]) if at >= 0 else -1 for at in places]
 
+    def describe(factor: float, wins: int) -> tuple[str, str]:
+        update, left = knob.update.replace(FACTOR, repr(factor)), until - time.monotonic()
+        # By itself at the turning point, the former winner shows which rule it breaks.
+        alone = check_not_stopped(model.outcomes([best], changes=update, most=1, seconds=left))
+        name = model.candidates.name(wins) if wins >= 0 else ""
+        return name, "; ".join(explain_broken_rules(model, alone, 0))
+
+    try:
+        for knob in build_knobs(model):
+            yield from list(find_turns_of_knob(knob, winners, describe, best, target))
+    except TimeOver:
+        return
+
+
+def find_turns_of_knob(
+    knob: Knob,
+    winners: Callable[[Sequence[float]], list[int]],
+    describe: Callable[[float, int], tuple[str, str]],
+    best: int,
+    target: int | None,
+) -> Iterator[Turn]:
+    """Find the turning points of a knob, upwards and downwards; raise TimeOver if cut off.
+
+    winners: who wins at each of some factors. describe: name of a winner, and why the best does not win.
+    """
     # Steps of equal ratio, for 0.5 and 2 are equally far from 1.
     sides = {end: [math.exp(math.log(end) * step / STEPS) for step in range(1, STEPS + 1)] for end in (HIGH, LOW)}
     both = winners([*sides[HIGH], *sides[LOW]])  # one request for both sides
@@ -269,12 +283,7 @@ def find_turns_of_knob(
         if factor is None:
             yield Turn(f"{knob.name}{'' if end == HIGH else ', falling'}", None)
             continue
-        name = model.candidates.name(wins) if wins >= 0 else ""
-        left = until - time.monotonic()
-        update = knob.update.replace(FACTOR, repr(factor))
-        # By itself at the turning point, the former winner shows which rule it breaks.
-        alone = check_not_stopped(model.outcomes([best], changes=update, most=1, seconds=left))
-        yield Turn(knob.name, factor, name, "; ".join(explain_broken_rules(model, alone, 0)))
+        yield Turn(knob.name, factor, *describe(factor, wins))
 
 
 def check_not_stopped(outcomes: Outcomes) -> Outcomes:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from decisor.decision_models import analyses
+from decisor.decision_models import analyses, solved_analyses
 from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
 from decisor.decision_models.client import OpenModel
 from decisor.decision_models.fragments import answer_fragment, is_fragment, rank_or_nothing
@@ -172,14 +172,6 @@ class ModelTool:
 
         Raises ToolError if the input cannot be read, names something unknown, or a statement fails.
         """
-        if is_fragment(text):
-            self.start_clock(self.seconds)
-            try:
-                if self.usual is None:
-                    self.usual = await asyncio.to_thread(rank_or_nothing, self.model, self.seconds)
-                return await answer_fragment(self.model, self.usual, text, self.seconds)
-            except SetupError as error:
-                raise ToolError(str(error)) from error
         # The methods of an open model block.
         return await asyncio.to_thread(self._answer, text)
 
@@ -190,6 +182,9 @@ class ModelTool:
     def _answer(self, text: str) -> Observation:
         self.start_clock(self.seconds)
         try:
+            if is_fragment(text):
+                self.usual = self.usual or rank_or_nothing(self.model, self.seconds)
+                return answer_fragment(self.model, self.usual, text, self.seconds)
             wish = self.wish(text)
             seconds = self.seconds if wish.seconds == float("inf") else wish.seconds
             self.start_clock(seconds)
@@ -218,10 +213,16 @@ class ModelTool:
         if wish.kind == "rank" and not wish.candidates:
             return analyses.answer_rank(model, wish)
         if not model.model.choice:
-            if wish.kind in ("change", "scenario"):
-                return analyses.answer_solved_change(model, wish, seconds)
+            match wish.kind:
+                case "change" | "scenario":
+                    return solved_analyses.answer_solved_change(model, wish, seconds)
+                case "why":
+                    return solved_analyses.answer_solved_why(model, wish, seconds)
+                case "turning points":
+                    return solved_analyses.answer_solved_turning_points(model, seconds)
             raise ToolError(
-                "This model is for the solver: it takes `rank`, `set TABLE.COLUMN = ...` and `scenario NAME`."
+                "This model is for the solver: it takes `rank`, `why NAME`, `set TABLE.COLUMN = ...`, `scenario NAME`, "
+                "`turning points` and fragments of a file."
             )
         # Later inputs compare with the same outcomes.
         self.base = base = self.base or analyses.compute_base_outcomes(model)

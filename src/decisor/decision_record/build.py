@@ -68,7 +68,7 @@ SURE = 0.95
 """The share of trials in which the best stays in front, below which that is an open point."""
 MOST = 12
 ENDS = {
-    "budget": ("A limit ended the run.", "Go on with more: decisor resume"),
+    "budget": ("A limit ended the run.", "Go on with more: decisor history resume"),
     "steps": ("The technique's step limit ended the run.", "Allow it more steps, or ask a narrower question."),
     "no_answer": ("The data do not decide it.", "Data that say what is missing, or a rule for this case."),
     "failed": ("The run failed.", "Ask again when the cause is mended."),
@@ -151,7 +151,7 @@ def points_of_rules(content: Content) -> Iterator[OpenPoint]:
         elif one.candidate and one.candidate.casefold() not in answer and answer not in one.candidate.casefold():
             yield OpenPoint(
                 f"{one.name} was tested on {one.candidate}, not on what was decided.",
-                "Test it on the decision: decisor verify",
+                "Test it on the decision: decisor history verify",
             )
     if content.request.rules.strip() and not content.rules:
         yield OpenPoint(

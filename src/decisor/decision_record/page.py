@@ -152,7 +152,7 @@ def describe_policies(rows: Sequence[RowPolicy], mask: Sequence[str]) -> str:
 
 def digests_html(record: DecisionRecord) -> Html:
     words = f"SHA-256 of the content: {record.digest}. Each approval is of the content with the digest that it names."
-    how = "To check it, and to compute the decision again: decisor verify RECORD.json, with the same data."
+    how = "To check it, and to compute the decision again: decisor history verify RECORD.json, with the same data."
     return join(tag("p", words, cls="soft digest"), tag("p", how, cls="soft"))
 
 
@@ -357,7 +357,7 @@ def check_record(plain: object, where: str = "This") -> RecordFile:
     if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
         version = plain.get("format") if isinstance(plain, Mapping) else None
         hint = f" of this version ({FORMAT})" if isinstance(version, str) else ""
-        raise SetupError(f"{where} is no record of a decision{hint}. Make one: decisor show last --record FILE")
+        raise SetupError(f"{where} is no record of a decision{hint}. Make one: decisor history show last --record FILE")
     record = parse_record(plain, where)
     return RecordFile(record, tuple(find_record_faults(record, plain)))
 

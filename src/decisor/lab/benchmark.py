@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from decisor.errors import SetupError
+from decisor.system.extras import find_plugins
 from decisor.system.settings import build_from_settings, import_class, setting_fields
 from decisor.trace.events import ActionResult, ActionStart, SearchNode, SearchTree, TraceEntry, events_of
 from decisor.types import Decision, Environment, Question, Usage, Value
@@ -139,6 +140,8 @@ def find_bench_class(name: str) -> type:
     Raises:
         SetupError: there is no such benchmark, or what the path names is none.
     """
+    if name not in BENCHES and name in find_plugins("benchmarks"):
+        name = find_plugins("benchmarks")[name].value
     if ":" in name:
         kind = import_class(name)
         if lacks := [verb for verb in VERBS if not callable(getattr(kind, verb, None))]:

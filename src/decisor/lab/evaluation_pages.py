@@ -23,7 +23,7 @@ from decisor.lab.evaluation.store import RunStore
 from decisor.lab.report.document import make_report, report_as_json
 from decisor.lab.report.page import write_page
 from decisor.server.responses import CaseReply, EvaluationList, EvaluationReply
-from decisor.server.routes import STREAM, AppState, CurrentState, CurrentUser
+from decisor.server.routes import STREAM, AppState, CurrentState, CurrentUser, describe_answer
 from decisor.server.runs import NotThere
 from decisor.server.security import User
 from decisor.server.stream import ALIVE, ALIVE_SECONDS, Streams, event_text
@@ -127,7 +127,7 @@ async def show_evaluation(name: str, state: CurrentState, user: CurrentUser) -> 
     return await evaluation_reply(name, find_evaluation(name, state, user))
 
 
-@router.get("/{name}/events", response_class=StreamingResponse)
+@router.get("/{name}/events", **describe_answer("events"))
 async def stream_evaluation(name: str, state: CurrentState, user: CurrentUser) -> Response:
     """Send the cases of an evaluation as they finish, as server-sent events."""
     place = find_evaluation(name, state, user)
@@ -136,7 +136,7 @@ async def stream_evaluation(name: str, state: CurrentState, user: CurrentUser) -
     return StreamingResponse(stream, headers=STREAM)
 
 
-@router.get("/{name}/page")
+@router.get("/{name}/page", **describe_answer("html"))
 async def show_evaluation_page(name: str, state: CurrentState, user: CurrentUser) -> Response:
     """Show the report as one page.
 
@@ -151,7 +151,7 @@ async def show_evaluation_page(name: str, state: CurrentState, user: CurrentUser
     return Response(out.getvalue(), media_type="text/html; charset=utf-8", headers={"content-security-policy": POLICY})
 
 
-@router.get("/{name}/cases/{id}/story")
+@router.get("/{name}/cases/{id}/story", **describe_answer("json"))
 async def show_case_story(name: str, id: str, state: CurrentState, user: CurrentUser) -> Response:
     """Show the events of one case."""
 

@@ -370,7 +370,7 @@ def decision_text(result: Result) -> str:
     if result.number:
         lines.append(
             f"Run {result.number} (explain_run tells its steps and queries; a person sees it with: "
-            f"decisor show {result.number})"
+            f"decisor history show {result.number})"
         )
     return cut_at_line("\n".join(lines))
 
@@ -400,4 +400,4 @@ def story_text(result: Result) -> str:
     console = Console(file=text, highlight=False, width=200, force_terminal=False, no_color=True)
     tell_story(result.trace, console)
     lines = "\n".join(line.rstrip() for line in text.getvalue().splitlines())
-    return cut_at_line(f"Run {result.number}\n{lines}", MOST_LONG, f"decisor show {result.number} has all")
+    return cut_at_line(f"Run {result.number}\n{lines}", MOST_LONG, f"decisor history show {result.number} has all")

@@ -11,9 +11,11 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
+from math import isfinite
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError as Failure
 from mcp_types import (
     CallToolResult,
     ElicitRequest,
@@ -22,16 +24,19 @@ from mcp_types import (
     InputRequiredResult,
     ToolAnnotations,
 )
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from decisor.decision_record.approvals import make_approval_change
 from decisor.decision_record.build import change_approvals, record_of_run
+from decisor.decision_record.page import record_to_json
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
 from decisor.history.store import History, PastRun
 from decisor.mcp.runs import (
     KEY,
     MOST_LONG,
+    OPTIONS,
+    RECORDS,
     Client,
     ClientRun,
     McpService,
@@ -52,13 +57,14 @@ from decisor.session.definitions import find_meaning
 from decisor.session.request import AskRequest, Attachments, read_request
 from decisor.session.result import Result, build_following_question
 from decisor.session.verify import verification_lines, verify_trace
+from decisor.system.serialization import finite_json_value
 from decisor.system.text import clean_one_line
 from decisor.tools.abilities import focus_databases
 from decisor.types import Question, Tool
 from decisor.version import __version__
 
 RECORD_KEY, LINE = "approval", 2_000
-NOBODY = "A person approves a decision, and this client has no way to ask one. They can: decisor approve {} --by NAME"
+NOBODY = "A person approves a decision, and this client cannot ask one. They can: decisor history approve {} --by NAME"
 Number = Annotated[int, Field(description="The number of the run; 0 for the last one.")]
 
 
@@ -78,7 +84,7 @@ class ApprovalQuestion:
     def message(self) -> str:
         question, answer = (clean_one_line(text, LINE) for text in (self.run.question.text, self.run.answer))
         number = self.run.number
-        record = f"Record: {self.digest[:12]}… (to read it: decisor show {number} --record decision.html)"
+        record = f"Record: {self.digest[:12]}… (to read it: decisor history show {number} --record decision.html)"
         return f"Do you approve this decision of run {number}?\nQuestion: {question}\nDecision: {answer}\n{record}"
 
     def schema(self) -> dict[str, object]:
@@ -196,7 +202,7 @@ class DecisionTools:
         goal: Annotated[str, described("goal")] = "",
         connections: Names = [],  # noqa: B006
         after: Annotated[int, Field(description="The number of a run that this goes on from; 0 for none.")] = 0,
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> Annotated[CallToolResult, DecisionReply] | InputRequiredResult:
         """Decide a question from the data.
 
         Plans, queries, replans if the data demand it, computes, and answers with a ranking and the records that it
@@ -220,7 +226,8 @@ class DecisionTools:
                 params: Any = news.request().params
                 reply = await context.session.elicit_form(params.message, params.requested_schema, context.request_id)
                 news.settle(parse_reading_form(reply, news.one))
-            return text_tool_result(decision_text(news))
+            reply_fields = reply_of_result(news).model_dump(mode="json")
+            return text_tool_result(decision_text(news)).model_copy(update={"structured_content": reply_fields})
 
     async def begin(self, request: AskRequest, connections: Sequence[str], after: int, context: Client) -> ClientRun:
         """Begin a run; raise SetupError for an unknown name, Full if too many runs wait.
@@ -317,6 +324,24 @@ class DecisionTools:
         with ToolErrors():
             return text_tool_result(story_text(await service_for_client(self.serving, context).past(number)))
 
+    async def read_run(self, number: int, context: Client) -> str:
+        """Tell a run: plan, queries with their first rows, replans, decision, evidence. Number 0 is the last one."""
+        with ToolErrors():
+            return story_text(await service_for_client(self.serving, context).past(number))
+
+    async def read_run_record(self, number: int, context: Client) -> str:
+        """Return the decision record of a run as JSON, for whoever has to answer for it. Number 0 is the last one."""
+        with ToolErrors():
+            return record_to_json((await service_for_client(self.serving, context).past(number)).record())
+
+    async def read_connection(self, name: str, context: Client) -> str:
+        """Describe a connection: tables, columns and example values, and the words that are defined for it."""
+        with ToolErrors():
+            data = await service_for_client(self.serving, context).data([name])
+            meaning = find_meaning("What is there?", data.databases, data.definitions)
+            others = [tool for tool in data.tools if tool not in data.databases]
+            return "\n\n".join(map(describe_tool, (*meaning.around(data.databases), *others)))
+
     async def observed(self, tool: Tool, text: str) -> str:
         """Call a tool and format its observation.
 
@@ -343,25 +368,111 @@ def describe_tool(tool: Tool) -> str:
     return f"# {tool.name}{f' (query takes {form})' if form else ''}\n{tool.describe().strip()}"
 
 
-def add_tool(server: Server, tool: Callable[..., Any], annotations: ToolAnnotations) -> None:
-    """Add a tool to the server, with its docstring as the description."""
-    server.add_tool(
-        tool, description=" ".join((tool.__doc__ or "").split()), annotations=annotations, structured_output=False
+class CandidateReply(BaseModel):
+    """A candidate of a ranking."""
+
+    name: str
+    outcome: float
+
+
+class EvidenceReply(BaseModel):
+    """A record that a decision cites."""
+
+    id: str
+    fields: dict[str, Any]
+    text: str = ""
+
+
+class DecisionReply(BaseModel):
+    """A decision, with the records that it rests on."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    answer: str
+    """Best candidate; empty where the data do not decide it."""
+    stopped: str
+    """Why the run ended: answered, no_answer, or a limit."""
+    reasons: list[str]
+    ranking: list[CandidateReply]
+    """Candidates from best to worst; empty where they were not computed."""
+    evidence: list[EvidenceReply]
+    objections: list[str]
+    """Claims of the answer that the records contradict."""
+    run: int
+    """Number of the run, for explain_run, verify_run and after."""
+
+
+def reply_of_result(result: Result) -> DecisionReply:
+    decision = result.decision
+    options = decision.ranking.options[:OPTIONS] if decision.ranking else ()
+    return DecisionReply(
+        answer=decision.answer,
+        stopped=decision.stopped,
+        reasons=list(decision.reasons),
+        ranking=[CandidateReply(name=one.name, outcome=one.outcome) for one in options if isfinite(one.outcome)],
+        evidence=[
+            EvidenceReply(id=record.id, fields=finite_json_value(record.fields), text=record.text)
+            for record in result.records[:RECORDS]
+        ],
+        objections=[one.text for one in decision.evidence.objections],
+        run=result.number,
     )
+
+
+def ask_decisor(question: str) -> str:
+    """Decide a question from the data, with the evidence told as it should be."""
+    return (
+        f"Call decide with this question, rules and goal where I gave them: {question}\n"
+        "Then tell me the answer first, why, with the ids of records in brackets, what would change it, and the number "
+        "of the run. Repeat only figures that stand in the result. Where the data do not decide it, say that."
+    )
+
+
+class ProtocolServer(MCPServer[Any]):
+    """A server of the protocol that says in one sentence which argument of a call is missing or does not fit."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Client | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except Failure as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            fault = error.__cause__.errors()[0]
+            argument = str(fault["loc"][0])
+            tool = next(one for one in await self.list_tools() if one.name == name)
+            about = tool.input_schema["properties"].get(argument, {}).get("description", "")
+            wrong = f"needs {argument}" if fault["type"] == "missing" else f"takes another {argument} ({fault['msg']})"
+            raise Failure(f"{name} {wrong}: {about}") from error
+
+
+def add_tool(server: Server, tool: Callable[..., Any], annotations: ToolAnnotations, structured: bool = False) -> None:
+    """Add a tool to the server, with its docstring as the description."""
+    about = " ".join((tool.__doc__ or "").split())
+    server.add_tool(tool, description=about, annotations=annotations, structured_output=structured)
 
 
 @asynccontextmanager
 async def open_tool_server(serving: McpService) -> AsyncIterator[Server]:
     """Yield the protocol's server with the tools until the block ends."""
     tools, records = DecisionTools(serving), RecordTools(serving)
-    server: Server = MCPServer(
+    server: Server = ProtocolServer(
         "decisor", title="Decisor", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
     )
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    for tool in (tools.decide, tools.describe_data, tools.query, tools.whatif, tools.explain_run, records.verify_run):
+    add_tool(server, tools.decide, reads, structured=True)
+    for tool in (tools.describe_data, tools.query, tools.whatif, tools.explain_run, records.verify_run):
         add_tool(server, tool, reads)
     notes = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
     add_tool(server, records.approve_run, notes)
+    for place, kind, read in (
+        ("decisor://runs/{number}", "text/plain", tools.read_run),
+        ("decisor://runs/{number}/record", "application/json", tools.read_run_record),
+        ("decisor://connections/{name}", "text/plain", tools.read_connection),
+    ):
+        server.resource(place, description=read.__doc__, mime_type=kind)(read)
+    server.prompt("decide", description=ask_decisor.__doc__)(ask_decisor)
     try:
         yield server
     finally:

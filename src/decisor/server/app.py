@@ -34,7 +34,15 @@ from decisor.server.connections import BACKLOG, make_connection_class
 from decisor.server.live import HistoryWriter
 from decisor.server.requests import TokenBody
 from decisor.server.responses import Fault, SessionReply
-from decisor.server.routes import AppState, CurrentState, ask_router, models_router, record_router, runs_router
+from decisor.server.routes import (
+    AppState,
+    CurrentState,
+    ask_router,
+    health_router,
+    models_router,
+    record_router,
+    runs_router,
+)
 from decisor.server.runs import NotThere, Runs
 from decisor.server.security import ANYBODY, Refusal, RequestGuard, cookie_of, hosts_of
 from decisor.server.settings import Full, ServerSettings
@@ -284,7 +292,7 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
     app.state.decisor, app.state.page = state, read_page()
     for router in (
         *(ask_router, runs_router, record_router, models_router, *routers),
-        *(session_router, docs_router, page_router),
+        *(session_router, health_router, docs_router, page_router),
     ):
         app.include_router(router)
     app.add_exception_handler(RequestValidationError, reply_invalid_request)

@@ -26,6 +26,12 @@ class Fault(ServerReply):
     error: str
 
 
+class HealthReply(ServerReply):
+    """A state of the server, for whoever starts and watches it."""
+
+    status: Literal["ok", "busy"]
+
+
 class Waiting(ServerReply):
     """A query that waits to be allowed."""
 
@@ -283,7 +289,7 @@ class DifferenceReply(ServerReply):
 
 
 class VerifyReply(ServerReply):
-    """A verification, as ``decisor verify --json`` prints it."""
+    """A verification, as ``decisor history verify --json`` prints it."""
 
     answer: str
     state: Literal["holds", "does not hold", "cannot be said"]

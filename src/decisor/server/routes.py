@@ -7,8 +7,9 @@ users through.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
@@ -20,7 +21,6 @@ from decisor.decision_record.build import record_of_run
 from decisor.decision_record.page import record_to_json, render_record_page
 from decisor.decision_record.record import DecisionRecord
 from decisor.history.store import searchable_text
-from decisor.server.exports import rows_of_result, write_csv, write_parquet
 from decisor.server.live import REFUSED, LiveRun
 from decisor.server.questions import suggest_questions
 from decisor.server.requests import (
@@ -40,6 +40,7 @@ from decisor.server.responses import (
     Choices,
     CompareReply,
     ConnectionReply,
+    HealthReply,
     InputReply,
     MeasureReply,
     ModelReply,
@@ -90,6 +91,7 @@ from decisor.trace.file import build_trace_row, format_trace_file
 from decisor.types import Observation, Ranking, Tool
 from decisor.version import __version__
 from decisor.views.comparison import compare_ranking, dot_plot_html
+from decisor.views.exports import rows_of_result, write_csv, write_parquet
 from decisor.views.page import script_policy
 from decisor.views.page_data import draw_picture, story_json
 from decisor.views.rankings import study_html
@@ -232,10 +234,40 @@ async def list_questions(name: str, state: CurrentState, user: CurrentUser) -> Q
     return QuestionList(questions=tuple(suggest_questions(schema.tables)))
 
 
+health_router = APIRouter(tags=["health"])
+
+
+@health_router.get("/healthz")
+async def check_health() -> HealthReply:
+    """Answer that the server runs. It needs no token."""
+    return HealthReply(status="ok")
+
+
+@health_router.get("/readyz", responses={503: {"model": HealthReply}})
+async def check_readiness(state: CurrentState, response: Response) -> HealthReply:
+    """Answer whether a question would be taken now: 503 where too many wait, or the server ends. It needs no token."""
+    is_ready = not state.runs.is_closing and state.runs.places.has_room
+    response.status_code = 200 if is_ready else 503
+    return HealthReply(status="ok" if is_ready else "busy")
+
+
 @ask_router.post("/ask", status_code=201)
-async def start_run(body: AskBody, state: CurrentState, user: CurrentUser, response: Response) -> RunReply:
-    """Start a run."""
-    return reply_to_start(await state.runs.ask(user, body), response)
+async def start_run(
+    body: AskBody,
+    state: CurrentState,
+    user: CurrentUser,
+    response: Response,
+    wait: Annotated[float, Query(ge=0, le=600, description="Seconds to wait for the end of the run; 0 for none.")] = 0,
+    idempotency_key: Annotated[
+        str, Header(max_length=200, description="Text of your own: sent again, it gets the run that it began.")
+    ] = "",
+) -> RunReply:
+    """Start a run. With ``wait`` the reply comes when it is over, or is how far it is by then."""
+    live = await state.runs.ask_with_key(user, body, idempotency_key)
+    with suppress(TimeoutError):
+        if wait and not live.is_over:
+            await asyncio.wait_for(live.over.wait(), wait)
+    return reply_to_start(live, response)
 
 
 def reply_to_start(live: LiveRun, response: Response) -> RunReply:
@@ -306,6 +338,15 @@ MEDIA_TYPES = {
 }
 # Without x-accel-buffering nginx holds the events back.
 STREAM = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
+
+
+def describe_answer(kind: str) -> dict[str, Any]:
+    """Describe an answer that is a file, or a stream (``events``), in the description of the API."""
+    media = MEDIA_TYPES.get(kind, STREAM["content-type"]).partition(";")[0]
+    schema = {"type": "object"} if kind == "json" else {"type": "string"}
+    return {"response_class": Response, "responses": {200: {"content": {media: {"schema": schema}}}}}
+
+
 MOST = Annotated[int, Query(ge=1, le=500)]
 After = Annotated[int, Query(ge=0, le=10**9)]
 
@@ -343,7 +384,7 @@ async def forget_run(id: str, state: CurrentState, user: CurrentUser) -> None:
     await state.runs.forget(user, id)
 
 
-@runs_router.get("/runs/{id}/events", response_class=StreamingResponse)
+@runs_router.get("/runs/{id}/events", **describe_answer("events"))
 async def stream_run(
     live: ReadableRun,
     state: CurrentState,
@@ -360,14 +401,14 @@ async def stream_run(
     return StreamingResponse(stream_run_events(live, sent, state.streams), headers=STREAM)
 
 
-@runs_router.get("/events", response_class=StreamingResponse)
+@runs_router.get("/events", **describe_answer("events"))
 async def stream_all_runs(state: CurrentState, user: CurrentUser) -> Response:
     """Send your runs at each change of their state, as server-sent events."""
     state.streams.check()
     return StreamingResponse(stream_all_events(state.runs, user, state.streams), headers=STREAM)
 
 
-@runs_router.get("/runs/{id}/entries/{number}")
+@runs_router.get("/runs/{id}/entries/{number}", **describe_answer("json"))
 async def show_trace_entry(live: ReadableRun, number: int) -> Response:
     """Show one entry of the trace, whole, with the prompt of a call."""
     if not 1 <= number <= len(live.entries):
@@ -375,37 +416,37 @@ async def show_trace_entry(live: ReadableRun, number: int) -> Response:
     return Response(json_text(build_trace_row(live.entries[number - 1], whole=True)), media_type=MEDIA_TYPES["json"])
 
 
-@runs_router.get("/runs/{id}/page")
+@runs_router.get("/runs/{id}/page", **describe_answer("html"))
 async def show_run_page(live: ReadableRun, download: bool = False) -> Response:
     """Show the run as one page that needs nothing else."""
     return file_response(f"{live.id}.html", html_of(live.entries), download)
 
 
-@runs_router.get("/runs/{id}/markdown")
+@runs_router.get("/runs/{id}/markdown", **describe_answer("md"))
 async def show_run_markdown(live: ReadableRun, download: bool = False) -> Response:
     """Show the run as Markdown."""
     return file_response(f"{live.id}.md", markdown_of(live.entries), download)
 
 
-@runs_router.get("/runs/{id}/json")
+@runs_router.get("/runs/{id}/json", **describe_answer("json"))
 async def show_run_result(live: ReadableRun, download: bool = False) -> Response:
     """Show the result, as ``decisor ask --json`` prints it."""
-    return file_response(f"{live.id}.json", json_text(build_recorded_result(live.entries).as_object()), download)
+    return file_response(f"{live.id}.json", json_text(build_recorded_result(live.entries).to_dict()), download)
 
 
-@runs_router.get("/runs/{id}/trace")
+@runs_router.get("/runs/{id}/trace", **describe_answer("jsonl"))
 async def show_run_trace(live: ReadableRun, download: bool = False) -> Response:
     """Show the trace file, as ``decisor ask --trace`` writes it."""
     return file_response(f"{live.id}.jsonl", format_trace_file(live.entries), download)
 
 
-@runs_router.get("/runs/{id}/story")
+@runs_router.get("/runs/{id}/story", **describe_answer("json"))
 async def show_run_story(live: ReadableRun) -> Response:
     """Show the pieces that a page draws: plan, queries with rows, replans, decision."""
     return Response(story_json(live.entries, 2_000_000), media_type=MEDIA_TYPES["json"])
 
 
-@runs_router.get("/runs/{id}/rows/{name}.{kind}")
+@runs_router.get("/runs/{id}/rows/{name}.{kind}", **describe_answer("csv"))
 async def show_rows(live: ReadableRun, name: str, kind: Literal["csv", "parquet"]) -> Response:
     """Give all rows of a result, such as o2, as CSV, in which no text can run as a formula, or as Parquet."""
     records = rows_of_result(live.entries, name)
@@ -534,14 +575,14 @@ async def show_picture(live: ReadableRun) -> PictureReply:
 record_router = APIRouter(prefix="/api/runs", tags=["record"])
 
 
-@record_router.get("/{id}/record")
+@record_router.get("/{id}/record", **describe_answer("json"))
 async def show_record(live: ReadableRun, download: bool = False) -> Response:
-    """Show the record of the decision, as ``decisor show --record`` writes it."""
+    """Show the record of the decision, as ``decisor history show --record`` writes it."""
     record = record_of_run(live.past, live.entries)
     return file_response(f"{live.id}.record.json", record_to_json(record), download)
 
 
-@record_router.get("/{id}/record-page")
+@record_router.get("/{id}/record-page", **describe_answer("html"))
 async def show_record_page(live: ReadableRun, download: bool = False) -> Response:
     """Show the record of the decision as one page."""
     record = record_of_run(live.past, live.entries)

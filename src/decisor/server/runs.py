@@ -61,6 +61,7 @@ STORY_WIDTH = 100
 """Characters of a line of a story in Markdown."""
 MOST_UNKEPT = 200
 """Number of ended runs that stay readable though the history does not have them."""
+MOST_KEYS = 1_000
 CLOSING = "The server was stopped."
 
 
@@ -83,6 +84,8 @@ class Runs:
     keeper: HistoryWriter
     live: dict[str, LiveRun] = field(default_factory=dict)
     """By id, the runs under way and the runs that the history does not have."""
+    begun: dict[tuple[str, str], tuple[AskBody, asyncio.Future[str]]] = field(default_factory=dict)
+    """Question and id of the run that a key of a user began, the newest ``MOST_KEYS``."""
     unkept: count[int] = field(default_factory=lambda: count(1))
     watchers: Watchers = field(default_factory=Watchers)
     places: Places = field(init=False)
@@ -126,6 +129,34 @@ class Runs:
             return await data.answer(request, replace(attached, earlier=question.earlier))
 
         return await self.begin(user, past, names, body, request, work, before)
+
+    async def ask_with_key(self, user: User, body: AskBody, key: str) -> LiveRun:
+        """Begin a run of a question, or return the one that the same key of the user began; '' is no key.
+
+        Raises:
+            SetupError: the key began a run of another question.
+        """
+        if not key:
+            return await self.ask(user, body)
+
+        async def begin() -> str:
+            return (await self.ask(user, body)).id
+
+        place = (user.name, key)
+        if place not in self.begun:
+            self.begun[place] = (body, asyncio.ensure_future(begin()))
+            while len(self.begun) > MOST_KEYS:
+                del self.begun[next(iter(self.begun))]
+        sent, beginning = self.begun[place]
+        if sent != body:
+            raise SetupError("This Idempotency-Key began a run of another question: send a new one.")
+        try:
+            # A client that leaves here comes back with the key: its run goes on.
+            return await self.find(user, await asyncio.shield(beginning))
+        except (Error, Full):
+            # Nothing began, so the key may try again.
+            self.begun.pop(place, None)
+            raise
 
     async def resume(self, user: User, id: str, body: HowToRun) -> LiveRun:
         """Begin a run that goes on from one that was stopped or failed. Its LLM calls are not bought again.

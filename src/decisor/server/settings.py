@@ -49,9 +49,14 @@ class Places:
         """Whether a new run has to wait."""
         return self.inside.locked()
 
+    @property
+    def has_room(self) -> bool:
+        """Whether a new run is taken, if only to wait."""
+        return not self.are_taken or self.waiting < self.line
+
     def check(self) -> None:
         """Raise Full if no more runs may wait."""
-        if self.are_taken and self.waiting >= self.line:
+        if not self.has_room:
             raise Full(f"{self.line:,} runs wait already: try again later.")
 
     async def __aenter__(self) -> None:

@@ -80,7 +80,7 @@ def run_reply(live: LiveRun, with_result: bool = True) -> RunReply:
         **dict(run_line_of(live)),
         approvals=tuple(waiting_query(one) for one in live.approvals.values() if not one.reply.done()),
         readings=tuple(waiting_words(one) for one in live.readings.values() if not one.reply.done()),
-        result=build_recorded_result(live.entries).as_object() if has_result else None,
+        result=build_recorded_result(live.entries).to_dict() if has_result else None,
     )
 
 

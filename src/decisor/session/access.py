@@ -1,8 +1,9 @@
 """The rows and columns that a reader may see, and the keys of tokens for masked values.
 
 A key is HMAC-SHA256 of a seed, by a secret that stays on this machine. The seed is drawn for each session and stands
-in the trace, so that ``decisor verify`` makes the same tokens again on this machine, and nobody can elsewhere. In a
-result tokens become values again only for a reader who may see them; the trace and messages to an LLM keep the tokens.
+in the trace, so that ``decisor history verify`` makes the same tokens again on this machine, and nobody can elsewhere.
+In a result tokens become values again only for a reader who may see them; the trace and messages to an LLM keep the
+tokens.
 """
 
 from __future__ import annotations

@@ -17,13 +17,13 @@ from __future__ import annotations
 import asyncio
 import time
 from asyncio import AbstractEventLoop
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Never, Unpack
 
-from decisor.errors import SetupError
+from decisor.errors import Error, SetupError
 from decisor.history.recorder import Keeping, record_run
 from decisor.llms.providers import LLMSpec
 from decisor.semantics.ambiguity import suspect_readings
@@ -52,23 +52,38 @@ from decisor.session.model_tools import (
 from decisor.session.open_sources import limit_database_scans, open_places, open_user_tools
 from decisor.session.provenance import build_provenance
 from decisor.session.result import Result, watch_in_notebook
-from decisor.session.run_setup import EXACT, NAME_ONE, Choice, LLMs, choose_technique, decide_by_technique, open_run
+from decisor.session.run_setup import (
+    EXACT,
+    NAME_ONE,
+    Choice,
+    LLMs,
+    choose_technique,
+    decide_by_technique,
+    fill_output,
+    open_run,
+)
 from decisor.session.sources import Sources, build_sources, check_unique_names, split_names
 from decisor.session.user_tools import add_calculator, add_combine_tool, build_row_values
 from decisor.system.extras import logger
-from decisor.system.tasks import run_in_thread
+from decisor.system.tasks import LoopThread, run_in_thread
 from decisor.tools.abilities import Database, focus_databases, is_database_tool
 from decisor.trace.events import Conclusion, Note, Provenance, RunStart, RunUsage, TraceEntry, cited_records_of
 from decisor.types import Question, Tool
 
 if TYPE_CHECKING:
-    from decisor.session.request import AskOptions, AskRequest, Attachments, DataOptions, Options
+    from os import PathLike
+
+    from decisor.runtime.budget import Limits
+    from decisor.runtime.run import Technique
+    from decisor.semantics.readings import Interpreter, Readings
+    from decisor.session.request import AskRequest, Attachments, DataOptions, Options
+    from decisor.session.sources import Names, Places
+    from decisor.session.user_tools import Tools
+    from decisor.trace.events import Writing
+    from decisor.types import LLM, Action
 
 
-WHICH_DATA = (
-    "Which data? Name them with --db, --graph, --docs or --tools (in Python db=, graph=, docs=, tools=), "
-    "or try --example trade."
-)
+WHICH_DATA = "Which data? Name them with --db, --graph, --docs or --tools, or try: decisor demo"
 NOTHING_DECIDES = (
     f"There is no LLM to plan this, and no decision model for these data: {NAME_ONE}, "
     "or give a decision model with --model FILE.toml."
@@ -157,7 +172,23 @@ class Data:
         # Here and below: to read the data alone, pydantic need not be imported.
         from decisor.session.request import read_options
 
-        return await self.answer(*read_options(question, options), past)
+        with spell_errors_for_python():
+            return await self.answer(*read_options(question, options), past)
+
+    def stream(self, question: str | Question, **options: Unpack[Options]) -> RunStream:
+        """Decide one question; ``async for event in stream`` gets what happens, and ``stream.result`` is the result."""
+        heard = options.pop("on_event", None)
+
+        def decide(hear: Callable[[TraceEntry], None]) -> Coroutine[object, object, Result]:
+            def hear_both(entry: TraceEntry) -> None:
+                hear(entry)
+                if heard:
+                    heard(entry)
+
+            options["on_event"] = hear_both
+            return self.ask(question, **options)
+
+        return RunStream(decide)
 
     async def answer(self, request: AskRequest, attached: Attachments, past: Sequence[TraceEntry] = ()) -> Result:
         """Decide the question of a request, as ``ask`` does. Its data are these, whatever it names."""
@@ -171,6 +202,8 @@ class Data:
         # Choose the technique, and prepare the data that it needs.
         question = Question(request.question, request.rules, request.goal, attached.earlier)
         choice = await choose_technique(request, attached, self.llms)
+        if attached.output_type and choice.llm is None:
+            raise SetupError(f"An LLM fills in the output_type, and {choice.name} asks none: {NAME_ONE}.")
         view = await self.view(question, choice, request)
         keeping = (attached.keeping or Keeping()) if request.history else None
         if keeping is not None:
@@ -215,6 +248,8 @@ class Data:
                 decision = await view.meaning.cite(decision, records, run)
                 decision = await add_readings_to_decision(decision, question, choices, choice.technique, run)
                 run.trace.add(Conclusion(decision))
+            cited = cited_records_of(decision, run.trace.entries)
+            output = attached.output_type and await fill_output(attached.output_type, decision, cited, run)
             run.trace.add(RunUsage(run.budget.spent))
         spent = run.budget.spent
         logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, spent.calls, spent.actions)
@@ -225,7 +260,8 @@ class Data:
             llm=run.llm.name,
             settings=choice.settings,
             usage=spent,
-            records=cited_records_of(decision, run.trace.entries),
+            records=cited,
+            output=output,
             trace=tuple(run.trace.entries),
             trace_fault=run.trace.fault,
             request=request,
@@ -331,47 +367,216 @@ async def ask_once(
                 await close_llm(llm)
 
 
-def ask(question: str | Question, **options: Unpack[AskOptions]) -> Result:
+def ask(
+    question: str | Question,
+    *,
+    db: Places | None = None,
+    graph: Places | None = None,
+    docs: Places | None = None,
+    tools: Tools | None = None,
+    rules: str | None = None,
+    goal: str | None = None,
+    llm: LLM | LLMSpec | str | None = None,
+    technique: Technique | str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+    model: str | PathLike[str] | None = None,
+    definitions: Places | None = None,
+    tables: Names | None = None,
+    deny_tables: Names | None = None,
+    rows: Mapping[str, str] | None = None,
+    mask: Names | None = None,
+    reveal: bool | None = None,
+    audit: str | PathLike[str] | None = None,
+    who: str | None = None,
+    history: bool | Keeping | None = None,
+    on_event: Callable[[TraceEntry], None] | None = None,
+    on_text: Callable[[Writing], None] | None = None,
+    approve: Callable[[Action], Awaitable[str]] | None = None,
+    reader: Interpreter | None = None,
+    readings: Readings | None = None,
+    max_scan: str | int | None = None,
+    trace: str | PathLike[str] | None = None,
+    output_type: type | None = None,
+    **others: Never,
+) -> Result:
     """Decide a question from data, with the evidence of the answer. This works in a notebook too.
 
         result = decisor.ask("Which site should we open?", db="sqlite:///sites.db", llm="gpt-4.1-mini")
         print(result)
         result.answer, result.ranking, result.evidence, result.usage
 
-    ``db``, ``graph``: URLs of databases; ``db`` also files (CSV, Excel, Parquet, ...), DataFrames, or
-    ``{"name": table}``; ``docs``: folders, files, or indexes of documents; ``tools``: functions, ``"module:function"``,
-    or OpenAPI documents. Each is one or several; ``"name=URL"`` gives one a name. ``model``: a file with a decision
-    model. ``tables``: of databases and graphs, only these may be read; ``deny_tables``: these may be neither read nor
-    seen; ``"name.table"`` is of one source alone. ``definitions``: a file of what words mean in these data.
-    ``rows``: ``{"orders": "region = 'EU'"}``, the rows of a table that may be read; ``mask``: ``"customers.email"``,
-    columns of which only tokens are sent to an LLM; ``reveal``: the result has values again; ``audit``: a file that
-    each query is noted in, for ``who``, whom the record of the decision names too. Other options: rules, goal, llm,
-    technique, settings, limits, on_event, on_text, calling, trace.
+    Args:
+        db: Databases: URLs, files (CSV, Excel, Parquet, ...), DataFrames, or ``{"name": table}``. Here and in the next
+            three: one or several; ``"name=URL"`` gives one a name.
+        graph: Graphs, such as ``"bolt://localhost"``.
+        docs: Documents: folders, files, or indexes that ``decisor index`` made.
+        tools: Functions, ``"module:function"``, or OpenAPI documents; ``ToolSpecs`` says how APIs are called.
+        rules: What it is decided by, in words.
+        goal: What is to be reached, in words.
+        llm: ``"MODEL[@URL]"``, with settings (``"m@URL timeout=900 context=8192"``) or as ``LLMSpec``; ``"none"``; or
+            any object with ``name`` and ``complete``.
+        technique: A name (``"agent"``), an import path (``"module:Class"``), or the object.
+        settings: Fields of the technique, how replies are asked for (``{"calling": "json"}``), and the LLMs of its
+            parts (``{"critic_llm": ...}``).
+        limits: ``Limits(calls=20, dollars=0.5, seconds=60)``.
+        model: A file with a decision model.
+        definitions: A file of what words mean in these data.
+        tables: Of databases and graphs, only these may be read; ``"name.table"`` is of one source alone.
+        deny_tables: These may be neither read nor seen.
+        rows: The rows of a table that may be read: ``{"orders": "region = 'EU'"}``.
+        mask: Columns of which an LLM gets tokens, and no values: ``"customers.email"``.
+        reveal: Whether the result has the values of masked columns again.
+        audit: A file that each query is noted in.
+        who: The person for whom it is asked: they stand in ``audit`` and in the record of the decision.
+        history: Whether the run is kept, as ``decisor history`` lists it; a ``Keeping`` says where, and whose it is.
+        on_event: Gets each ``TraceEntry`` as it happens.
+        on_text: Gets a ``Writing`` again and again while the LLM writes a reply, which is streamed then.
+        approve: Awaited with each ``Action`` on the data before it is done: '' lets it be done, any other text is why
+            not.
+        reader: Awaited with an ``OpenReading``, words that can be read in two ways; says which is meant. Without
+            one, or where it says '', both are computed.
+        readings: When an LLM judges whether there are such words: ``"auto"`` (where rules suspect it), ``"always"`` or
+            ``"off"``.
+        max_scan: Rows (``"5M"``) or bytes (``"2GB"``) that one SQL query may read, where its engine tells before.
+        trace: A file that the events are written to.
+        output_type: A pydantic model or dataclass. The LLM fills it in from the decision, every figure is looked up
+            in the cited records, and ``result.output`` is the object.
 
     Raises:
         SetupError: something named cannot be used, or there is nothing that could decide.
         LLMError: the endpoint failed for good.
     """
+    options: dict[str, Any] = {name: value for name, value in locals().items() if value is not None}
+    del options["question"]
+    options |= options.pop("others")
     from decisor.session.request import DataOptions, read_options
 
-    data = {name: options.pop(name) for name in DataOptions.__annotations__ if name in options}  # type: ignore[misc]
-    sources = restricted_sources(**data)
-    with watch_in_notebook(read_options(question, options)) as (request, attached):
-        return run_in_thread(ask_once(sources, request, attached))
+    with spell_errors_for_python():
+        data = {name: options.pop(name) for name in DataOptions.__annotations__ if name in options}
+        sources = restricted_sources(**data)
+        with watch_in_notebook(read_options(question, options)) as (request, attached):
+            return run_in_thread(ask_once(sources, request, attached))
 
 
-@asynccontextmanager
-async def open(**data: Unpack[DataOptions]) -> AsyncIterator[Data]:
+@contextmanager
+def spell_errors_for_python() -> Iterator[None]:
+    """Name arguments of Python, in place of options of the command, in the messages of errors within the block."""
+    try:
+        yield
+    except Error as error:
+        from decisor.session.request import spell_arguments
+
+        error.args = (spell_arguments(str(error)), *error.args[1:])
+        raise
+
+
+def open(**data: Unpack[DataOptions]) -> DataBlock:
     """Open data once for many questions, also for many at once. They are named as for ``decisor.ask``.
 
-        async with decisor.open(db="sqlite:///sites.db", docs="reports/") as data:
+        with decisor.open(db="sqlite:///sites.db", docs="reports/") as data:
+            result = data.ask("Which site should we open?", llm="gpt-4.1-mini")
+
+        async with decisor.open(db="sqlite:///sites.db") as data:
             result = await data.ask("Which site should we open?", llm="gpt-4.1-mini")
 
     Raises:
         SetupError: something named cannot be opened.
     """
-    async with open_data(restricted_sources(**data)) as opened:
-        yield opened
+    with spell_errors_for_python():
+        return DataBlock(restricted_sources(**data))
+
+
+class DataBlock:
+    """Data that are open within a block: with ``async with`` as ``Data``, with ``with`` as ``BlockingData``."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.opening = open_data(sources)
+
+    async def __aenter__(self) -> Data:
+        with spell_errors_for_python():
+            return await self.opening.__aenter__()
+
+    async def __aexit__(self, *failure: Any) -> None:
+        await self.opening.__aexit__(*failure)
+
+    def __enter__(self) -> BlockingData:
+        self.thread = LoopThread().__enter__()
+        try:
+            return BlockingData(self.thread.run(self.__aenter__()), self.thread)
+        except BaseException:
+            self.thread.__exit__()
+            raise
+
+    def __exit__(self, *failure: Any) -> None:
+        try:
+            self.thread.run(self.__aexit__(*failure))
+        finally:
+            self.thread.__exit__()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BlockingData:
+    """Opened data for code that is not async. Threads may ask at once."""
+
+    data: Data
+    thread: LoopThread
+
+    def __repr__(self) -> str:
+        return f"Blocking{self.data}"
+
+    def ask(self, question: str | Question, **options: Unpack[Options]) -> Result:
+        """Decide one question, as ``decisor.ask`` does."""
+        return self.thread.run(self.data.ask(question, **options))
+
+    def stream(self, question: str | Question, **options: Unpack[Options]) -> RunStream:
+        """Decide one question; ``for event in stream`` gets what happens, and ``stream.result`` is the result."""
+        return replace(self.data.stream(question, **options), thread=self.thread)
+
+
+@dataclass
+class RunStream:
+    """The events of a run while it goes on, and then its result. Leaving the loop over them ends the run."""
+
+    decide: Callable[[Callable[[TraceEntry], None]], Coroutine[object, object, Result]]
+    """Runs it, and calls a function with each entry of its trace."""
+    thread: LoopThread | None = None
+    """Thread of the run, for a loop that is not async."""
+    outcome: Result | None = None
+
+    @property
+    def result(self) -> Result:
+        """Result of the run; SetupError before its last event."""
+        if self.outcome is None:
+            raise SetupError("The run has not ended: loop over all of its events first.")
+        return self.outcome
+
+    async def __aiter__(self) -> AsyncIterator[TraceEntry]:
+        entries: asyncio.Queue[TraceEntry | None] = asyncio.Queue()
+        task = asyncio.ensure_future(self.decide(entries.put_nowait))
+        # None ends the queue, in whatever way the run ended.
+        task.add_done_callback(lambda _: entries.put_nowait(None))
+        try:
+            while (entry := await entries.get()) is not None:
+                yield entry
+            self.outcome = await task
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    def __iter__(self) -> Iterator[TraceEntry]:
+        if self.thread is None:
+            raise SetupError("Write `async for` here, or open the data with `with decisor.open(...)`.")
+        entries = aiter(self)
+
+        async def following() -> TraceEntry | None:
+            return await anext(entries, None)
+
+        try:
+            while (entry := self.thread.run(following())) is not None:
+                yield entry
+        finally:
+            self.thread.run(entries.aclose())  # type: ignore[attr-defined]  # it is a generator
 
 
 def restricted_sources(**data: Unpack[DataOptions]) -> Sources:

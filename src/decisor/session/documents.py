@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.sandbox.engines import names_database
+from decisor.system.extras import find_plugins
 from decisor.system.secrets import hide_password
 from decisor.system.settings import IMPORT_PATH
 from decisor.system.text import fit_on_one_line, json_line
@@ -72,6 +73,8 @@ async def open_documents(
     from decisor.documents.tool import PassagesTool, open_custom_retriever
 
     path = Path(place)
+    if path.name == place and not path.exists() and place in find_plugins("retrievers"):
+        place = find_plugins("retrievers")[place].value
     label, counts = path.name, True
     if is_table_url(place):
         index = await open_table_index(place, by_name=embedder_of_environment)

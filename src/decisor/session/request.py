@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import os
+import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypedDict
@@ -43,7 +45,7 @@ from decisor.semantics.readings import Interpreter, Readings
 from decisor.session.sources import Names, Places, SourceForm, Sources, split_names
 from decisor.session.user_tools import Tools, split_all_at_commas, starts_process
 from decisor.system.secrets import hide_password
-from decisor.system.settings import with_current_names
+from decisor.system.settings import read_variable, with_current_names
 from decisor.system.text import fit_on_one_line
 from decisor.tools.row_values import RowValuePolicy
 from decisor.trace.events import TraceEntry, Writing
@@ -137,7 +139,8 @@ class UsedRequest:
         return self.request.max_scan or next((str(most) for own in self.sources.places for most in own.max_scans), "")
 
     def llm(self) -> str:
-        llm = self.attached.llm or self.request.llm
+        # An LLM of the environment stays that of the run, whatever the environment says later.
+        llm = self.attached.llm or self.request.llm or read_variable(os.environ, "DECISOR_LLM") or ""
         if isinstance(llm, LLMSpec):
             names = ("timeout", "context", "max_tokens", "temperature", "price")
             given = {name: value for name in names if (value := getattr(llm, name)) is not None}
@@ -468,25 +471,12 @@ class Attachments:
     """Where the run is kept, and whose it is. None means the person's history if the request says so."""
     earlier: Earlier | None = None
     """The decision that the question goes on from."""
+    output_type: type | None = None
+    """A pydantic model or dataclass that the LLM fills in from the decision."""
 
 
 class Options(TypedDict, total=False):
-    """The keyword arguments of a question in Python. Each may be left out.
-
-    ``rules``: what it is decided by, and ``goal``: what is to be reached, in words. ``llm``: ``"MODEL[@URL]"``,
-    with settings (``"m@URL timeout=900 context=8192"``) or as ``LLMSpec``, ``"none"``, or any object with ``name`` and
-    ``complete``. ``technique``: a name (``"agent"``), an import path
-    (``"module:Class"``), or the object; ``settings``: its fields, ``calling`` (text,
-    json, tools, auto), and the LLMs of its parts (``{"critic_llm": ...}``).
-    ``on_event`` gets each ``TraceEntry`` as it happens; ``trace``: a file that the trace is written to. ``on_text``
-    gets a ``Writing`` again and again while the LLM writes a reply, which is streamed then. ``approve`` is awaited with
-    each ``Action`` on the data before it is done: '' lets it be done, any other text is why not. ``history``: whether
-    the run is kept, as ``decisor history`` lists it; a ``Keeping`` says in which history, and whose it is.
-    ``max_scan``: rows (``"5M"``) or bytes (``"2GB"``) that one SQL query may read, where its engine tells ahead.
-    ``readings``: whether an LLM judges if the question can be read in two ways (where rules suspect it: auto; always;
-    off); ``reader`` is awaited with an ``OpenReading`` and says which is meant. Without one, or where it says '', both
-    are computed.
-    """
+    """The keyword arguments of a question on opened data; ``decisor.ask`` tells each."""
 
     rules: str
     goal: str
@@ -502,6 +492,7 @@ class Options(TypedDict, total=False):
     max_scan: str | int
     readings: Readings
     reader: Interpreter | None
+    output_type: type | None
 
 
 class DataOptions(TypedDict, total=False):
@@ -520,10 +511,6 @@ class DataOptions(TypedDict, total=False):
     reveal: bool
     audit: str | PathLike[str] | None
     who: str
-
-
-class AskOptions(Options, DataOptions, total=False):
-    """All keyword arguments of ``decisor.ask``."""
 
 
 FUNCTIONS = {
@@ -549,6 +536,9 @@ def read_options(question: str | Question, options: Mapping[str, object]) -> tup
         objects[name] = values.pop(name, None)
         if objects[name] is not None and not callable(objects[name]):
             raise SetupError(f"{name} takes {form}, not {objects[name]!r:.100}.")
+    objects["output_type"] = kind = values.pop("output_type", None)
+    if kind is not None and not (isinstance(kind, type) and (issubclass(kind, BaseModel) or is_dataclass(kind))):
+        raise SetupError(f"output_type takes a pydantic model or a dataclass, not {kind!r:.100}.")
     llm, technique, settings = (values.get(name) for name in ("llm", "technique", "settings"))
     if not isinstance(llm, str | None):
         if not (isinstance(llm, LLMSpec) or (hasattr(llm, "name") and hasattr(llm, "complete"))):
@@ -570,9 +560,30 @@ def read_options(question: str | Question, options: Mapping[str, object]) -> tup
     return read_request({**values, "question": question}), Attachments(**objects)
 
 
+def spell_arguments(message: str) -> str:
+    """Return a message with arguments of Python in place of options of the command. Commands in it stay.
+
+    >>> spell_arguments("Name one with --llm MODEL, or fewer --calls. See: decisor doctor --llm none")
+    'Name one with llm="MODEL", or fewer limits=Limits(calls=...). See: decisor doctor --llm none'
+    """
+    arguments = {spell_option(name): f"limits=Limits({name}=...)" for name in LimitsRequest.model_fields}
+    arguments |= {spell_option(name): f"{name}=" for name in (*Options.__annotations__, *DataOptions.__annotations__)}
+
+    def spell(match: re.Match[str]) -> str:
+        option, value = match["option"], match["value"] or ""
+        if option not in arguments:
+            return match[0]
+        argument = arguments[option]
+        return f'{argument}"{value}"' if value and argument.endswith("=") else f"{argument}{value and f' {value}'}"
+
+    return re.sub(
+        r"decisor [a-z][^.;,]*|(?P<option>--[a-z-]+)(?: (?P<value>[A-Z]\S*?)(?=[.,;:)]*(?:\s|$)))?", spell, message
+    )
+
+
 def unknown_option_message(name: str) -> str:
     """Return the complaint about an unknown option, with the one that was likely meant."""
-    near = difflib.get_close_matches(name, Options.__annotations__, 1)
+    near = difflib.get_close_matches(name, {*Options.__annotations__, *DataOptions.__annotations__} - {name}, 1)
     return f"There is no option {name}." + (
         f" Did you mean {near[0]}?" if near else f" There is {', '.join(Options.__annotations__)}."
     )

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from decisor.decision_record.record import DecisionRecord
     from decisor.session.request import AskRequest, Attachments, Options
     from decisor.views.charts import Chart
+    from decisor.views.exports import ResultTable
 
 
 FIRST_ROWS = 20
@@ -200,6 +201,8 @@ class Result:
     attached: Attachments | None = None
     ask_anew: AskAnew | None = None
     keeping: Keeping | None = None
+    output: Any = None
+    """Object of the ``output_type``; None if none was asked for, or it could not be filled in."""
 
     def __repr__(self) -> str:
         rows, calls = len(self.records), self.usage.calls
@@ -239,6 +242,42 @@ class Result:
         from decisor.views.answer_charts import charts_of_decision
 
         return charts_of_decision(self.trace, self.decision, self.records)
+
+    def chart(self) -> Chart | None:
+        """Return the chart of the answer: of its rows, else of its ranking; None if it has neither."""
+        from decisor.views.rankings import ranking_chart
+
+        return self.charts[0] if self.charts else ranking_chart(self.ranking) if self.ranking else None
+
+    def table(self, name: str) -> ResultTable:
+        """Return all rows of a result that a query brought back, by its name in the evidence: ``o2``.
+
+        Raises:
+            SetupError: there is none of this name, or it has no rows.
+        """
+        from decisor.views.exports import ResultTable, rows_of_result
+
+        records = rows_of_result(self.trace, name)
+        if not records:
+            there = [record.id.partition(".")[0] for record in self.records]
+            raise SetupError(
+                f"There is no result {name!r:.100} with rows; cited are {', '.join(dict.fromkeys(there))}."
+            )
+        return ResultTable(tuple(records))
+
+    @property
+    def sql(self) -> str:
+        """SQL of the results that the answer cites, each below a comment with its name; of all if it cites none."""
+        origin = next((start.provenance.sources for start in events_of(self.trace, RunStart)), ())
+        names = {source.name for source in origin if source.form == "sql"} | {"combine"}
+        starts = {entry.id: entry.event for entry in self.trace if isinstance(entry.event, ActionStart)}
+        texts = {
+            result.observation.records[0].id.partition(".")[0]: start.input
+            for result in events_of(self.trace, ActionResult)
+            if (start := starts.get(result.action)) and start.tool in names and result.observation.records
+        }
+        cited = {name.partition(".")[0] for name in self.evidence.ids} & texts.keys()
+        return "\n\n".join(f"-- {name}\n{text}" for name, text in texts.items() if name in cited or not cited)
 
     @cached_property
     def replacing_technique(self) -> str:
@@ -361,7 +400,7 @@ class Result:
         elif path:
             show_dim(f"Trace: {path} (read it with: decisor trace FILE)", console)
         if self.number:
-            show_dim(f"Run {self.number} (see it again with: decisor show {self.number})", console)
+            show_dim(f"Run {self.number} (see it again with: decisor history show {self.number})", console)
 
     def summary(self) -> str:
         """Return technique, LLM and cost as one line."""
@@ -369,7 +408,7 @@ class Result:
 
         return usage_line(self.usage, self.replacing_technique or self.technique, self.llm)
 
-    def as_object(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the output of ``decisor ask --json``; docs/asking.md describes each key.
 
         Numbers that JSON cannot hold are None.

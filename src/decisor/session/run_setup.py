@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,10 +19,13 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
-from decisor.errors import BudgetExceeded, Error, ModelMistake, OutageError, SetupError
+from decisor.errors import BudgetExceeded, Error, ModelMistake, OutageError, ParseError, SetupError
 from decisor.llms.choose import Measurement
 from decisor.llms.prices import FREE, Price
 from decisor.llms.providers import LLMSpec, read_spec
+from decisor.parsing.cleaning import clean_reply
+from decisor.parsing.figures import check_figures, collect_record_numbers, iterate_numbers
+from decisor.parsing.lenient_json import read_json_value
 from decisor.parsing.prompting import USUAL, Asking, Calling, explain_error, split_calling, use_wording, ways_of
 from decisor.runtime.budget import Budget
 from decisor.runtime.run import Run, Technique
@@ -31,13 +35,14 @@ from decisor.system.settings import build_from_settings, drop_none_type, is_sett
 from decisor.system.storage import open_private
 from decisor.system.wording import format_count
 from decisor.techniques import TECHNIQUES, asks_llm, find_technique_class
+from decisor.techniques.shared.observations import show_records
 from decisor.techniques.shared.prompts_file import split_asking_settings
 from decisor.tools.row_values import RowValues
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Conclusion, Note, RunUsage, Trace, TraceEntry, Writers, add_pitfalls
 from decisor.trace.file import TraceFile
 from decisor.trace.telemetry import open_telemetry
-from decisor.types import LLM, Completion, Decision, Message, Question, Sampling, Tool, Usage
+from decisor.types import LLM, Completion, Decision, Message, Question, Record, Sampling, Tool, Usage
 
 if TYPE_CHECKING:
     from decisor.session.request import AskRequest, Attachments
@@ -219,7 +224,7 @@ def type_name(kind: object) -> str:
     return kind.__name__ if isinstance(kind, type) else str(kind).removeprefix("typing.")
 
 
-NAME_ONE = "name one with --llm MODEL[@URL] (in Python, llm=), or set DECISOR_LLM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
+NAME_ONE = "name one with --llm MODEL[@URL], or set DECISOR_LLM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
 
 
 @dataclass(frozen=True)
@@ -268,6 +273,65 @@ async def decide_by_technique(technique: Technique, question: Question, run: Run
     if not any(isinstance(entry.event, Conclusion) and entry.span == run.span_id for entry in run.trace.entries):
         run.trace.add(Conclusion(decision), run.span_id)
     return add_pitfalls(decision, run.trace.entries)
+
+
+FILL = """Fill in a JSON object from a decision and the records that it rests on. Copy values as the records have them.
+Take nothing from elsewhere. Reply with the object alone.
+
+JSON schema: {schema}
+
+Decision: {answer}
+{reasons}
+
+Records:
+{records}
+
+JSON object:"""
+
+
+async def fill_output(kind: type, decision: Decision, records: Sequence[Record], run: Run) -> Any:
+    """Have the LLM fill in an object of a type; each of its figures must stand in a record, or follow from some.
+
+    Return None if there is no answer, or the LLM does not manage it; a note in the trace then says why.
+    """
+    if not decision.answer:
+        return None
+    from pydantic import TypeAdapter, ValidationError
+
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    ranking = [option.outcome for option in decision.ranking.options] if decision.ranking else []
+    sources = [*((record.id, collect_record_numbers(record)) for record in records), ("ranking", ranking)]
+    words = "\n".join([decision.answer, *decision.reasons])
+
+    def read(reply: str) -> Any:
+        value = read_json_value(clean_reply(reply), [])
+        try:
+            filled = adapter.validate_json(json.dumps(value))
+        except ValidationError as error:
+            fault = error.errors()[0]
+            raise ParseError(f"{'.'.join(map(str, fault['loc'])) or 'The object'}: {fault['msg']}.", "shape") from error
+        numbers = " ; ".join(map(repr, iterate_numbers(value)))
+        # A figure may be computed from others, which the decision tells.
+        figures = check_figures(f"{words}\n{numbers}", sources)
+        known = {number for figure in figures if figure.support for number in iterate_numbers(figure.text)}
+        if missing := [number for number in iterate_numbers(value) if number not in known]:
+            raise ParseError(
+                f"{missing[0]:g} stands in no record of the decision: copy the value of a record.", "figure"
+            )
+        return filled
+
+    prompt = FILL.format(
+        schema=json.dumps(adapter.json_schema()),
+        answer=decision.answer,
+        reasons="\n".join(decision.reasons),
+        records="\n".join(show_records(records)[0]),
+    )
+    try:
+        with run.span("output") as inner:
+            return await inner.ask(prompt, read, final=True)
+    except (ParseError, BudgetExceeded) as error:
+        run.trace.add(Note(f"The output_type is not filled in: {error}"))
+        return None
 
 
 AGENT, PLAN_RAG, EXACT = "agent", "plan_rag", "exact"

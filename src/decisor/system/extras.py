@@ -16,13 +16,18 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.system.secrets import redact
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 CONDITION = re.compile(r";\s*extra\s*==\s*['\"]([\w-]+)['\"]")
 
@@ -41,6 +46,24 @@ def require_package(package: str, extra: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise missing_extra_error(f"This needs {package}", extra) from error
+
+
+PLUGINS = {
+    "techniques": "a class, called with (question, run)",
+    "engines": "an Engine, by the scheme of its URLs",
+    "retrievers": "a class, as --docs module:Class takes it",
+    "benchmarks": "a class, as -b module:Class takes it",
+}
+"""Groups of entry points that other packages add parts by, and what each part is."""
+
+
+@cache
+def find_plugins(group: str) -> dict[str, EntryPoint]:
+    """Find the parts that installed packages add to a group (``decisor.techniques`` and so on), by name."""
+    # Reading the metadata of all packages takes a while: it is done where a name is none of ours.
+    from importlib.metadata import entry_points
+
+    return {one.name: one for one in entry_points(group=f"decisor.{group}")}
 
 
 LAB = ("rapidfuzz", "sklearn", "Stemmer")

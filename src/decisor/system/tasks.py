@@ -8,12 +8,10 @@ nobody unless they say so. ``collect_cycles_rarely`` lets Python look less often
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import gc
 import threading
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import TypeVar
@@ -115,47 +113,45 @@ def collect_cycles_rarely() -> Iterator[None]:
         gc.set_threshold(*usual)
 
 
+class LoopThread:
+    """An event loop in a thread of its own, for code that is not async. Leaving its block ends what runs on it."""
+
+    def __enter__(self) -> LoopThread:
+        self.ready, self.ended = threading.Event(), asyncio.Event()
+
+        async def wait_for_end() -> None:
+            self.loop = asyncio.get_running_loop()
+            self.ready.set()
+            await self.ended.wait()
+
+        self.thread = threading.Thread(target=asyncio.run, args=[wait_for_end()], name="decisor", daemon=True)
+        self.thread.start()
+        return self
+
+    def run(self, work: Coroutine[object, object, T]) -> T:
+        """Run a coroutine on the loop, with the context variables of the caller, and return its result.
+
+        An interrupt (Ctrl-C) cancels it.
+        """
+        self.ready.wait()
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+
+    def __exit__(self, *failure: object) -> None:
+        # The loop cancels what is under way, and waits for its end.
+        self.ready.wait()
+        self.loop.call_soon_threadsafe(self.ended.set)
+        self.thread.join()
+
+
 def run_in_thread(work: Coroutine[object, object, T]) -> T:
     """Run a coroutine on an event loop in a new thread, and return its result.
 
-    This works where a loop runs already, as in a notebook.
-
-    An interrupt (Ctrl-C) cancels it, and is raised when what it had under way has ended.
+    This works where a loop runs already, as in a notebook. An interrupt (Ctrl-C) cancels it, and is raised when what it
+    had under way has ended.
     """
-    outcome: Future[T] = Future()
-    ready = threading.Event()
-    cancel: list[Callable[[], object]] = []
-
-    async def main() -> T:
-        task = asyncio.current_task()
-        assert task is not None
-        loop = asyncio.get_running_loop()
-        cancel.append(lambda: loop.call_soon_threadsafe(task.cancel))
-        ready.set()
-        return await work
-
-    def target() -> None:
-        try:
-            result = context.run(asyncio.run, main())
-        except BaseException as error:
-            outcome.set_exception(error)
-        else:
-            outcome.set_result(result)
-        finally:
-            ready.set()
-
-    # A new thread has none of the context variables: clocks, counters and the asker would be lost.
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=target, name="decisor", daemon=True)
-    thread.start()
-    try:
-        return outcome.result()
-    except BaseException:
-        if not outcome.done():
-            # Until the loop runs there is nothing to cancel.
-            ready.wait()
-            with suppress(RuntimeError, IndexError):  # it has just ended, or never began
-                cancel[0]()
-        raise
-    finally:
-        thread.join()
+    with LoopThread() as thread:
+        return thread.run(work)

@@ -9,6 +9,7 @@ from importlib import import_module
 
 from decisor.errors import SetupError
 from decisor.runtime.run import Technique
+from decisor.system.extras import find_plugins
 from decisor.system.settings import build_from_settings, import_class
 
 TECHNIQUES: dict[str, str] = {
@@ -53,6 +54,9 @@ def find_technique_class(name: str) -> type:
     """
     if ":" in name:
         return check_technique_class(import_class(name), name)
+    if name not in TECHNIQUES and name in find_plugins("techniques"):
+        path = find_plugins("techniques")[name].value
+        return check_technique_class(import_class(path), path)
     if name not in TECHNIQUES:
         close = get_close_matches(name.replace("-", "_").casefold(), TECHNIQUES, 1)
         names = f"There is {', '.join(TECHNIQUES)}, or one of your own as module:Class."

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from decisor.decision_models.copies import parse_machine_content
+from decisor.decision_models.copies import model_adapter, parse_machine_content
 from decisor.decision_models.schema import DecisionModel
 from decisor.decision_models.worker.execution import (
     Evaluation,
@@ -80,12 +80,19 @@ class Machine:
     """Tables of which a candidate changes many rows."""
     caches: dict[str, QueryCache] = field(default_factory=dict)
     """What requests leave for later ones, by scenario."""
+    rows: str = "__rows"
+    """Table of the rows that may be chosen."""
+    variant: tuple[str, Machine] | None = None
+    """The last changed model on the same tables, as it was written, and its machine."""
 
     def check(self, statement: str) -> str:
         raise sql_refusal("a decision model takes only the jobs of its parent.")
 
     def run(self, statement: str, parameters: Mapping[str, Any], caps: Caps) -> Table:
         """Run a job. Raises ToolError with the part of the model that fails, and the reason."""
+        if text := parameters.get("variant"):
+            rest = {name: value for name, value in parameters.items() if name != "variant"}
+            return self.lay_over(text).run(statement, rest, caps)
         match statement:
             case "choice":
                 return self.choice()
@@ -121,8 +128,18 @@ class Machine:
     def close(self) -> None:
         self.db.close()
 
+    def lay_over(self, text: str) -> Machine:
+        """Return the machine of a changed model on the same tables."""
+        if self.variant is None or self.variant[0] != text:
+            self.db.execute("DROP TABLE IF EXISTS __rows_variant")
+            model = model_adapter().validate_json(text)
+            machine = Machine(self.db, model, ModelStatements.of(model), self.tables, rows="__rows_variant")
+            machine.widen_changed_columns()
+            self.variant = text, machine
+        return self.variant[1]
+
     def choice(self) -> Table:
-        """Return the rows that may be chosen, and keep them under numbers from 0 in ``__rows``.
+        """Return the rows that may be chosen, and keep them under numbers from 0 in ``rows``.
 
         The last column is the name of a row, None if the file has no label.
         """
@@ -137,17 +154,18 @@ class Machine:
                 raise ToolError("choice: two columns have one name; give them names (AS).")
             # One row more than allowed tells that there are too many.
             numbered = f"SELECT *, row_number() OVER () - 1 AS __r FROM ({statement.text}) LIMIT {MAX_CHOICE + 1}"
-            self.db.execute(f"CREATE TABLE __rows AS {numbered}")
+            self.db.execute(f"CREATE TABLE {self.rows} AS {numbered}")
             for name in reversed(named):
                 self.db.execute(f"DROP VIEW {quote_identifier(name)}")
-            for name, kind, *_ in self.db.execute("DESCRIBE __rows").fetchall():
+            for name, kind, *_ in self.db.execute(f"DESCRIBE {self.rows}").fetchall():
                 if kind.startswith("DECIMAL"):  # as DOUBLE, 12.25 of both kinds is one candidate
                     exact = "HUGEINT" if kind.endswith(",0)") else "DOUBLE"
-                    self.db.execute(f"ALTER TABLE __rows ALTER {quote_identifier(name)} TYPE {exact}")
+                    self.db.execute(f"ALTER TABLE {self.rows} ALTER {quote_identifier(name)} TYPE {exact}")
             self.columns = columns
         label = parse_label(choice, self.model.parameters)
         name = f"CAST({label.sql('duckdb')} AS VARCHAR)" if label is not None else "NULL"
-        rows = self.db.execute(f'SELECT r.* EXCLUDE ("__r"), {name} FROM __rows AS r ORDER BY "__r"').fetchall()
+        listed = f'SELECT r.* EXCLUDE ("__r"), {name} FROM {self.rows} AS r ORDER BY "__r"'
+        rows = self.db.execute(listed).fetchall()
         if len(rows) > MAX_CHOICE:
             raise ToolError(f"choice gives more than {MAX_CHOICE:,} rows.")
         cells = tuple(tuple(cell_as_plain_value(cell, CELL_CHARS) for cell in row) for row in rows)
@@ -188,7 +206,7 @@ class Machine:
         before = self.before(scenario, changes)
         parts = self.parts_in(scenario).without(skip)
         parts = parts.judging_nothing(model) if unjudged else parts
-        task = Evaluation(self.db, model, parts, self.columns, candidates, before, seeds, factors, most)
+        task = Evaluation(self.db, model, parts, self.columns, self.rows, candidates, before, seeds, factors, most)
         reason = self.unfit
         if not single and not self.unfit:
             try:
@@ -205,7 +223,7 @@ class Machine:
         """Return each measure with nothing chosen."""
         self.choice()
         before = self.before(scenario, changes)
-        task = Evaluation(self.db, self.model, self.parts_in(scenario), self.columns, (), before)
+        task = Evaluation(self.db, self.model, self.parts_in(scenario), self.columns, self.rows, (), before)
         numbers = measure_present(task, seed)
         return Table(("measure", "value"), tuple(numbers.items()))
 
@@ -231,6 +249,11 @@ class Machine:
             self.widen(statement)
         return [*(self.parts.scenarios[scenario] if scenario else ()), *changes]
 
+    def widen_changed_columns(self) -> None:
+        for statement in self.parts.every():
+            if statement.target:
+                self.widen(statement)
+
     def widen(self, statement: Statement) -> None:
         """Convert columns of whole numbers that a statement sets to DOUBLE: the values would be rounded."""
         if statement.target not in self.tables:
@@ -254,7 +277,7 @@ class Machine:
         rows: list[tuple[Value, ...]] = []
         # In a transaction that is rolled back, so that nothing of it stays.
         with changed_inputs(self.db, self.model, self.parts, (), None):
-            create_choice(Evaluation(self.db, self.model, self.parts, self.columns, ()), candidate)
+            create_choice(Evaluation(self.db, self.model, self.parts, self.columns, self.rows, ()), candidate)
             create_named_tables(self.db, self.parts)
             for at, statement in enumerate(self.parts.change):
                 old, table = f"__old_{at}", quote_identifier(statement.target)
@@ -375,9 +398,7 @@ def connect_machine(url: str, caps: Caps) -> Machine:
     names = {name.lower(): tuple(column.name for column in columns) for name, columns in tables.items()}
     machine = Machine(db, model, parts, names)
     try:
-        for statement in parts.every():
-            if statement.target:
-                machine.widen(statement)
+        machine.widen_changed_columns()
     except ToolError as error:
         raise SetupError(str(error)) from error
     return machine

@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 from decisor.decision_models.schema import DecisionModel, Input
 from decisor.decision_models.worker.inputs import (
     DRAWS,
-    ROWS,
     BrokenRule,
     Results,
     find_choice_reread,
@@ -56,6 +55,8 @@ class Evaluation:
     parts: ModelStatements
     columns: Sequence[str]
     """Columns of the choice."""
+    rows: str
+    """Table of the rows of the choice, with their number ``__r``."""
     candidates: Sequence[Sequence[int]]
     """Rows of the choice that each candidate consists of."""
     before: Sequence[Statement] = ()
@@ -148,13 +149,13 @@ def vary_tables(task: Evaluation, worlds: Worlds) -> None:
 
 def create_candidates(task: Evaluation, worlds: Worlds) -> str:
     """Create the table of the chosen rows of each candidate, and return a note on them."""
-    db, choice, note, rows, of_draws = task.db, task.parts.choice, "", ROWS, False
+    db, choice, note, rows, of_draws = task.db, task.parts.choice, "", task.rows, False
     if task.reread_keys is not None and choice is not None:
         query = worlds.rewrite_statement(choice)
         of_draws = query.dims == ("__d",)
-        rows, note = reread_choice(db, task.reread_keys, task.columns, worlds.fill(query.sql), of_draws)
-        of_draws = of_draws and rows != ROWS
-        if rows != ROWS:
+        rows, note = reread_choice(db, task.rows, task.reread_keys, task.columns, worlds.fill(query.sql), of_draws)
+        of_draws = of_draws and rows != task.rows
+        if rows != task.rows:
             worlds.relations.append(("TABLE", rows))
     sizes = [len(places) for places in task.candidates]
     pairs = {
@@ -301,14 +302,14 @@ def create_choice(task: Evaluation, rows: Sequence[int]) -> str:
 
     The table goes with the transaction.
     """
-    table, note = ROWS, ""
+    table, note = task.rows, ""
     if task.reread_keys is not None and task.parts.choice is not None:
         read = {name for name in task.parts.tables if task.parts.table not in task.parts.reads(task.parts.tables[name])}
         query = task.parts.choice.text
         if task.parts.reads(task.parts.choice) & read:
             # The named tables that the choice reads; all are created again, once the choice is there.
             create_named_tables(task.db, task.parts, set(task.parts.tables) - read)
-        table, note = reread_choice(task.db, task.reread_keys, task.columns, query)
+        table, note = reread_choice(task.db, task.rows, task.reread_keys, task.columns, query)
         if task.parts.reads(task.parts.choice) & read:
             for name in reversed([*task.parts.tables]):
                 if name in read:

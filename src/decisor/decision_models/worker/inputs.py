@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import duckdb
 
 
-ROWS = "__rows"
 REREAD = "__rows_now"
 
 
@@ -73,17 +72,23 @@ def unchanged_columns(tree: exp.Expr, columns: Sequence[str], changed: set[str])
 
 
 def reread_choice(
-    db: duckdb.DuckDBPyConnection, keys: Sequence[str], columns: Sequence[str], query: str, of_draws: bool = False
+    db: duckdb.DuckDBPyConnection,
+    table: str,
+    keys: Sequence[str],
+    columns: Sequence[str],
+    query: str,
+    of_draws: bool = False,
 ) -> tuple[str, str]:
     """Read the choice again on the changed data; return its table, and a note.
 
-    The table has ``__r`` and, of draws, ``__d``. query: the choice on the changed data, of each draw with its ``__d``.
+    The table has ``__r`` and, of draws, ``__d``. table: the rows as they were read first. query: the choice on the
+    changed data, of each draw with its ``__d``.
     """
-    count = db.execute(f"SELECT count(*) FROM {ROWS}").fetchall()[0][0]
+    count = db.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0]
     named = ", ".join(map(quote_identifier, keys))
-    single = keys and db.execute(f"SELECT count(*) FROM (SELECT DISTINCT {named} FROM {ROWS})").fetchall()[0][0]
+    single = keys and db.execute(f"SELECT count(*) FROM (SELECT DISTINCT {named} FROM {table})").fetchall()[0][0]
     if single != count:
-        return ROWS, "choice keeps the values that it read before: nothing that stays tells its rows apart"
+        return table, "choice keeps the values that it read before: nothing that stays tells its rows apart"
     # Here NULL is a value like any other.
     same = " AND ".join(f"n.{quote_identifier(one)} IS NOT DISTINCT FROM o.{quote_identifier(one)}" for one in keys)
     cells = ", ".join(
@@ -94,14 +99,14 @@ def reread_choice(
     draws = WORLDS["__d"]
     each, more, join = (f" CROSS JOIN {draws} AS t", ", t.__d", " AND n.__d = t.__d") if of_draws else ("", "", "")
     db.execute(
-        f'CREATE OR REPLACE TEMP TABLE {REREAD} AS SELECT {cells}, n.__hit, o."__r"{more} FROM {ROWS} AS o{each} '
+        f'CREATE OR REPLACE TEMP TABLE {REREAD} AS SELECT {cells}, n.__hit, o."__r"{more} FROM {table} AS o{each} '
         f"LEFT JOIN (SELECT *, TRUE AS __hit FROM ({query})) AS n ON {same}{join}"
     )
     times = db.execute(f"SELECT count(*) FROM {draws}").fetchall()[0][0] if of_draws else 1
     rows, hits = db.execute(f"SELECT count(*), count(__hit) FROM {REREAD}").fetchall()[0]
     db.execute(f"ALTER TABLE {REREAD} DROP COLUMN __hit")
     if rows != count * times:
-        return ROWS, "choice keeps the values that it read before: it has a row twice on the changed data"
+        return table, "choice keeps the values that it read before: it has a row twice on the changed data"
     if hits < rows:
         return REREAD, "rows that choice no longer gives on the changed data keep the values of before"
     return REREAD, ""

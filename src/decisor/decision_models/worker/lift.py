@@ -86,11 +86,27 @@ def qualify_query(tree: exp.Expr, schema: MappingSchema) -> Any:
     """Return a copy of a query whose columns name their tables, with stars and USING written out. Raises Unfit."""
     if tree.find(exp.Pivot):
         raise Unfit("PIVOT, whose columns are those of one candidate")
+    tree = tree.copy()
+    write_series_as_queries(tree)
     try:
-        return qualify(tree.copy(), schema=schema, dialect="duckdb", quote_identifiers=True)
+        return qualify(tree, schema=schema, dialect="duckdb", quote_identifiers=True)
     # On trees that it does not know, sqlglot stumbles in other ways too.
     except (SqlglotError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise Unfit(" ".join(str(error).split())[:200]) from error
+
+
+def write_series_as_queries(tree: exp.Expr) -> None:
+    """Write each ``range(a, b)`` in FROM whose ends are queries as a query, which can be rewritten like any other."""
+    for series in list(tree.find_all(exp.GenerateSeries)):
+        table = series.parent
+        if not isinstance(table, exp.Table) or not series.find(exp.Query):
+            continue
+        name = "range" if series.args.get("is_end_exclusive") else "generate_series"
+        alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
+        column_name = alias.columns[0] if alias.columns else exp.to_identifier(name)
+        rows = exp.select(exp.alias_(exp.Unnest(expressions=[series.copy()]), column_name.copy()))
+        named = exp.TableAlias(this=alias.this.copy())
+        table.replace(exp.Subquery(this=rows, alias=named, joins=table.args.get("joins")))
 
 
 def own_aggregates(select: exp.Expr) -> list[exp.Expr]:

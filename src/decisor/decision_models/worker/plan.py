@@ -7,6 +7,7 @@ can tell (``exists``, ``absent``) are checked on the plan.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ from decisor.decision_models.worker.program import (
     query_of_rows,
     write_parts,
 )
-from decisor.decision_models.worker.solver import Matrix, Solution, find_conflict, solve_program
+from decisor.decision_models.worker.solver import Matrix, Solution, find_conflict, solve_program, solve_steps
 from decisor.errors import ToolError
 from decisor.sandbox.wire import cell_as_plain_value
 from decisor.system.text import quote_identifier
@@ -46,6 +47,9 @@ MOST_UNKNOWNS = 1_000_000
 MOST_ROWS = 1_000
 CELL_CHARS = 200
 CONFLICT_SECONDS = 20.0
+STEP_SECONDS = 10.0
+STEPS = 5
+"""So many rows of a program with whole numbers are solved again with one more."""
 NAMED_PRICES = 3
 TIGHT = 1e-7
 SIGNS: Mapping[type[exp.Expr], str] = {exp.LTE: "<=", exp.GTE: ">=", exp.EQ: "=", exp.LT: "<", exp.GT: ">"}
@@ -176,6 +180,37 @@ class Program:
                 self.rows.append(ProgramRow(f"take of {one.name}", about))
                 zeros = np.zeros(len(members), np.int64)
                 self.matrix.add(zeros, members, np.ones(len(members)), [float(take.low)], [float(take.high)])
+
+    def label(self, one: RowChoice | Unknown) -> str:
+        """Return SQL of the name of a row: as many of its first columns as tell the rows apart."""
+        if one.label:
+            kind = "choice" if isinstance(one, RowChoice) else "unknown"
+            return self.expression(f"{kind}.{one.name}.label", one.label, one.name)
+        columns = [quote_identifier(name) for name in self.symbols.columns[one.name.lower()] if name != "amount"]
+        table, count = quote_identifier(AS_LIST + one.name.lower()), self.starts[one.name][1]
+        for at in range(1, len(columns) + 1):
+            label = f"concat_ws(' ', {', '.join(columns[:at])})"
+            if self.db.execute(f"SELECT count(DISTINCT {label}) FROM {table}").fetchall()[0][0] == count:
+                return label
+        return columns[0]
+
+    def labels(self, one: RowChoice | Unknown) -> list[str]:
+        """Return the name of each row."""
+        table = f"{quote_identifier(AS_LIST + one.name.lower())} AS {quote_identifier(one.name)}"
+        query = f"SELECT CAST({self.label(one)} AS VARCHAR) FROM {table} ORDER BY amount[1].i"
+        return [str(label) for (label,) in self.run(f"{one.name}.label", query).fetchall()]
+
+    def unknown_named(self, name: str) -> int:
+        """Return the number of the unknown whose row has this name. Raises ToolError."""
+        near: list[str] = []
+        decided: list[RowChoice | Unknown] = [*self.model.choices, *self.model.unknowns]
+        for one in decided:
+            labels = self.labels(one)
+            places = [at for at, label in enumerate(labels) if label.lower() == name.lower()]
+            if len(places) == 1:
+                return self.starts[one.name][0] + places[0]
+            near += difflib.get_close_matches(name, labels, 3) or labels[:2]
+        raise ToolError(f"{name} is no single row of what is decided; there is {', '.join(near[:6])}, ...")
 
     def named_table(self, name: str, statement: Statement) -> None:
         tree, lists = self.symbols.rewrite(statement.part, statement.tree)
@@ -376,8 +411,9 @@ def propose_plan(
 ) -> Table:
     """Return the best plan as rows of kind, name, value and more, measured by the model's SQL.
 
-    The request has ``seconds``; ``forced``, triples of table, row and amount; ``excluded``, rows of the first table
-    that may not be all and only those chosen; ``seed`` for a trial; and the ``columns`` by table of the copy.
+    The request has ``seconds``; ``forced``, triples of table, row and amount; ``required``, a name and whether its row
+    is to be in the plan or out of it; ``excluded``, rows of the first table that may not be all and only those chosen;
+    ``seed`` for a trial; ``stepped``, whether rows are solved again with one more; and the ``columns`` by table.
     """
     with changed_inputs(db, model, parts, before, request.get("seed")):
         symbols = Symbols(db, {name: tuple(map(str.lower, names)) for name, names in request["columns"].items()})
@@ -387,6 +423,12 @@ def propose_plan(
         for name, row, value in request["forced"]:
             unknown = program.starts[name][0] + row
             matrix.low[unknown] = matrix.high[unknown] = value
+        for name, is_in in request.get("required", ()):
+            unknown = program.unknown_named(name)
+            if is_in:
+                matrix.low[unknown] = max(matrix.low[unknown], min(1.0, matrix.high[unknown]))
+            else:
+                matrix.high[unknown] = min(matrix.high[unknown], 0.0)
         for rows in request["excluded"]:
             exclude_choice(program, rows)
         if not matrix.triples:  # without any row, the arrays of the matrix could not be joined
@@ -399,7 +441,8 @@ def propose_plan(
         out += [("figure", name, value, None) for name, value in figures.items()]
         if len(solution.amounts):
             out += measure_plan(program, solution)
-            out += rule_rows(program, solution)
+            out += rule_rows(program, solution, STEP_SECONDS if request.get("stepped") else 0.0)
+            out += reduced_rows(program, solution)
         elif solution.status == "infeasible" and request.get("seed") is None:
             out += conflict_rows(program)
         return Table(("kind", "name", "value", "rows"), tuple(out))
@@ -456,9 +499,7 @@ def write_plan_table(program: Program, one: RowChoice | Unknown, amounts: Floats
     where = " WHERE a.v > 0.5" if isinstance(one, RowChoice) else ""
     db.execute(f"CREATE TEMP TABLE {name} AS SELECT u.* REPLACE (a.v AS amount) FROM {source}{where} ORDER BY a.i")
     part = f"{'choice' if isinstance(one, RowChoice) else 'unknown'}.{one.name}"
-    label, now = quote_identifier(program.symbols.columns[one.name.lower()][0]), "NULL"
-    if one.label:
-        label = program.expression(f"{part}.label", one.label, one.name)
+    label, now = program.label(one), "NULL"
     if isinstance(one, Unknown) and one.now:
         now = program.expression(f"{part}.now", one.now, one.name)
     rows = f"(SELECT u.* REPLACE (a.v AS amount), a.i - {first} AS __row FROM {source} WHERE a.v <> 0) AS {name}"
@@ -473,13 +514,21 @@ def write_plan_table(program: Program, one: RowChoice | Unknown, amounts: Floats
     return [("plan", one.name, {"unit": unit, "rows": count, "used": len(found)}, shown)]
 
 
-def rule_rows(program: Program, solution: Solution) -> list[tuple[Value, ...]]:
-    """Return for each rule how many rows bind, the prices of the dearest, and the least slack of the others."""
+def rule_rows(program: Program, solution: Solution, step_seconds: float) -> list[tuple[Value, ...]]:
+    """Return for each rule how many rows bind, the prices of the dearest, and the least slack of the others.
+
+    With whole numbers, the rows that bind most are solved again with one more, which is their ``step``.
+    """
     least, greatest = np.array(program.matrix.least), np.array(program.matrix.greatest)
     activity = solution.activity if len(solution.activity) else np.zeros(len(least))
     slack = np.minimum(activity - least, greatest - activity)
     prices = solution.prices if len(solution.prices) else np.zeros(len(least))
     scale = np.maximum(1.0, np.abs(np.where(np.isfinite(least), least, np.where(np.isfinite(greatest), greatest, 0))))
+    steps: dict[int, float] = {}
+    if any(program.matrix.whole) and solution.status == "optimal" and step_seconds:
+        near = [at for at, row in enumerate(program.rows) if row.rule and slack[at] < 1]
+        near.sort(key=lambda at: (-abs(prices[at]), slack[at]))
+        steps = solve_steps(program.matrix, solution, near[:STEPS], step_seconds)
     groups: dict[str, list[int]] = {}
     for at, row in enumerate(program.rows):
         if row.rule:
@@ -488,13 +537,36 @@ def rule_rows(program: Program, solution: Solution) -> list[tuple[Value, ...]]:
     for name, places in groups.items():
         tight = [at for at in places if slack[at] <= TIGHT * scale[at]]
         loose = [float(slack[at]) for at in places if slack[at] > TIGHT * scale[at]]
-        dearest = sorted((at for at in tight if abs(prices[at]) > 1e-9), key=lambda at: -abs(prices[at]))
+        # What was solved again comes first: with whole numbers held, a price says little.
+        changes = {at: steps.get(at, float(prices[at])) for at in places if at in steps or at in set(tight)}
+        dearest = sorted(
+            (at for at in changes if abs(changes[at]) > 1e-9), key=lambda at: (at not in steps, -abs(changes[at]))
+        )
         told = [
-            {"price": float(prices[at]), **{f"of {key}": value for key, value in program.rows[at].about.items()}}
+            {
+                "step" if at in steps else "price": changes[at],
+                **{f"of {key}": value for key, value in program.rows[at].about.items()},
+            }
             for at in dearest[:NAMED_PRICES]
         ]
         counts = {"rows": len(places), "binding": len(tight), "slack": min(loose, default=None)}
         out.append(("rule", name, counts, told))
+    return out
+
+
+def reduced_rows(program: Program, solution: Solution) -> list[tuple[Value, ...]]:
+    """Return the amounts that are 0, with the reduced cost of the nearest: by so much each would have to be better."""
+    out: list[tuple[Value, ...]] = []
+    for one in program.model.unknowns if len(solution.reduced) else ():
+        first, count = program.starts[one.name]
+        reduced = np.abs(solution.reduced[first : first + count])
+        places = np.flatnonzero((np.abs(solution.amounts[first : first + count]) < 1e-9) & (reduced > 1e-9))
+        if one.kind != "continuous" or not len(places):
+            continue
+        nearest = places[np.argsort(reduced[places], kind="stable")][:NAMED_PRICES]
+        labels = program.labels(one)
+        told = [{"label": labels[at], "price": float(reduced[at])} for at in nearest.tolist()]
+        out.append(("reduced", one.name, len(places), told))
     return out
 
 

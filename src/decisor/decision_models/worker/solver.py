@@ -167,6 +167,26 @@ def run_highs(matrix: Matrix, seconds: float, presolve: bool) -> Solution:
     return Solution(word, amounts, info.objective_function_value, bound, spent, activity, prices, reduced)
 
 
+def solve_steps(matrix: Matrix, solution: Solution, rows: Sequence[int], seconds: float) -> dict[int, float]:
+    """Return what the objective changes if the bound of a row grows by one, for each row that the seconds reach.
+
+    Each is solved again, so whole numbers may change too. A row whose step leaves no plan is left out.
+    """
+    until, changes = time.monotonic() + seconds, {}
+    for row in rows:
+        if (left := until - time.monotonic()) <= 0:
+            break
+        least, greatest = [*matrix.least], [*matrix.greatest]
+        near = [abs(solution.activity[row] - end[row]) for end in (least, greatest)]
+        for end, distance in zip((least, greatest), near, strict=True):
+            if distance <= min(near):
+                end[row] += 1.0
+        again = run_highs(replace(matrix, least=least, greatest=greatest), left, True)
+        if again.status == "optimal":
+            changes[row] = again.objective - solution.objective
+    return changes
+
+
 def highs_program(highspy: ModuleType, matrix: Matrix) -> Any:
     lp = highspy.HighsLp()
     count = len(matrix.low)

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from decisor.errors import SetupError
 from decisor.sandbox.engine import Caps, Engine, EngineDatabase
-from decisor.system.extras import missing_extra_error
+from decisor.system.extras import find_plugins, missing_extra_error
 from decisor.system.processes import make_path_absolute
 from decisor.system.secrets import hide_password
 
@@ -45,6 +45,9 @@ ELSEWHERE = {"model": "decisor.decision_models.worker.engine"}
 def load_engine(name: str) -> Engine:
     """Return the engine with this name. Raises SetupError if there is none."""
     file, _, member = name.partition(":")
+    if file not in NAMES and file in find_plugins("engines"):
+        plugin: Engine = find_plugins("engines")[file].load()
+        return plugin
     if file not in NAMES:
         raise SetupError(f"There is no engine {name!r}; there is {', '.join(NAMES)}.")
     if file in OF_SQLALCHEMY:
@@ -109,6 +112,8 @@ def engine_of(url: str) -> Engine:
         raise SetupError(f"{hide_password(url)} names no database. Give {known}.")
     scheme = scheme.lower()
     one = engines_by_scheme().get(scheme) or engines_by_scheme().get(scheme.partition("+")[0])
+    if one is None and scheme in find_plugins("engines"):
+        one = load_engine(scheme)
     if one is None:
         many = ", ".join(f"{name}+DIALECT://" for name, its in engines_by_scheme().items() if its.member)
         plain = ", ".join(

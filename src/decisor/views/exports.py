@@ -1,4 +1,4 @@
-"""The rows of one result of a run as a file to take along: CSV for spreadsheets, Parquet for programs."""
+"""The rows of one result of a run to take along: CSV for spreadsheets, Parquet and Arrow for programs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import duckdb
 
@@ -29,6 +32,43 @@ def rows_of_result(entries: Sequence[TraceEntry], name: str) -> list[Record]:
         if records and records[0].id.partition(".")[0] == name:
             return list(records)
     return []
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """The rows that one query of a run brought back, as ``result.table("o2")`` gives them."""
+
+    records: tuple[Record, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns; passages have ``text`` and ``source`` too."""
+        return list(map(str, table_of_records(self.records, truncated=False).columns))
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Values by column, a dictionary a row."""
+        table = table_of_records(self.records, truncated=False)
+        return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def to_pandas(self) -> Any:
+        """Return a DataFrame of pandas, which must be installed."""
+        return import_module("pandas").DataFrame(self.rows, columns=self.columns)
+
+    def to_polars(self) -> Any:
+        """Return a DataFrame of Polars, which must be installed."""
+        return import_module("polars").DataFrame(self)
+
+    def to_arrow(self) -> Any:
+        """Return a table of PyArrow, which must be installed."""
+        return import_module("pyarrow").table(self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows as Arrow hands them to other programs (the Arrow PyCapsule interface)."""
+        return load_records(duckdb.connect(), self.records).__arrow_c_stream__(requested_schema)
 
 
 def write_csv(records: Sequence[Record]) -> bytes:
@@ -53,7 +93,15 @@ def defuse(value: object) -> object:
 
 
 def write_parquet(records: Sequence[Record]) -> bytes:
-    """Write records as Parquet: whole numbers, numbers and truths with their types, anything else as text."""
+    """Write records as Parquet, with the types of ``load_records``."""
+    with TemporaryDirectory(prefix="decisor-") as folder, duckdb.connect() as database:
+        path = Path(folder) / "rows.parquet"
+        load_records(database, records).write_parquet(str(path))
+        return path.read_bytes()
+
+
+def load_records(database: duckdb.DuckDBPyConnection, records: Sequence[Record]) -> duckdb.DuckDBPyRelation:
+    """Load records into a database: whole numbers, numbers and truths with their types, anything else as text."""
     table = table_of_records(records, truncated=False)
     kinds = [column_kind([row[at] for row in table.rows]) for at in range(len(table.columns))]
     names = number_repeated_names(map(text_of_cell, table.columns), str.casefold)
@@ -65,12 +113,9 @@ def write_parquet(records: Sequence[Record]) -> bytes:
         ]
         for row in table.rows
     ]
-    with TemporaryDirectory(prefix="decisor-") as folder, duckdb.connect() as database:
-        path = Path(folder) / "rows.parquet"
-        database.execute(f"CREATE TABLE result ({columns})")
-        database.executemany(f"INSERT INTO result VALUES ({', '.join('?' for _ in names)})", values)
-        database.execute(f"COPY result TO '{path}' (FORMAT parquet)")
-        return path.read_bytes()
+    database.execute(f"CREATE TABLE result ({columns})")
+    database.executemany(f"INSERT INTO result VALUES ({', '.join('?' for _ in names)})", values)
+    return database.table("result")
 
 
 def column_kind(values: Sequence[object]) -> str:
