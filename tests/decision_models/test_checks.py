@@ -173,7 +173,7 @@ goal = "max"
 sql = "SELECT {} FROM site"
 
 [rule.rent]
-broken = "SELECT 1 FROM choice WHERE {}"
+absent = "SELECT 1 FROM pick WHERE {}"
 """
 
 

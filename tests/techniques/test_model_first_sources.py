@@ -197,8 +197,7 @@ def test_a_letter_corrects_a_cell_and_a_function_gives_a_table(accept: bool, tmp
         "Corrected by letter.txt: permit.ends of Oak is 2027-12-31" if accept else "Then Oak wins, and not Elm"
     ) in words
     function = last_model(result)["function"]
-    assert isinstance(function, dict) and {row["region"]: row["eur"] for row in function["grid"]["values"]} >= {
-        "south": 900
-    }
+    assert isinstance(function, dict)
+    assert {row["region"]: row["eur"] for row in function["grid"]["values"]}["south"] == 900
     calls = [one for one in events_of(result.trace, ActionStart) if one.tool == "fee"]
     assert len(calls) == 3 and function["grid"]["at"]

@@ -24,7 +24,9 @@ from decisor.trace.events import ActionStart, TraceEntry, events_of
 from decisor.types import Question
 
 if TYPE_CHECKING:
-    from decisor.session.request import AskOptions
+    from decisor.session.request import Options
+    from decisor.session.sources import Places
+    from decisor.session.user_tools import Tools
 
 
 @asynccontextmanager
@@ -75,7 +77,15 @@ class DraftedModel:
     """Both texts if two differ."""
 
 
-def draft_model(question: Question, *, accept: bool = False, **options: Unpack[AskOptions]) -> DraftedModel:
+def draft_model(
+    question: Question,
+    *,
+    db: Place,
+    docs: Places = (),
+    tools: Tools = (),
+    accept: bool = False,
+    **options: Unpack[Options],
+) -> DraftedModel:
     """Draft a decision model by an LLM, with ``docs`` and ``tools`` as sources where they are named.
 
     A person at the terminal is asked for points that the rules leave open, and whether a document's correction is
@@ -88,7 +98,7 @@ def draft_model(question: Question, *, accept: bool = False, **options: Unpack[A
     # The caller's settings go last: they may turn the questions to a person off.
     options["settings"] = {"asks_person": True, "accept": accept, **options.get("settings", {})}
     options["technique"] = TECHNIQUE
-    result = ask(question, **options)
+    result = ask(question, db=db, docs=docs, tools=tools, **options)
     ranked, compared = (list_model_inputs(result.trace, verb) for verb in ("rank", "compare"))
     texts = compared[-1].partition(SECOND)[::2] if compared and not result.answer else ()
     return DraftedModel(result, ranked[-1] if ranked else "", [f"{text.strip()}\n" for text in texts])
