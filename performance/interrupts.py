@@ -38,10 +38,11 @@ LONG = 15.0
 WORST = 60.0
 Send: TypeAlias = Callable[[int, int], None]
 MODEL = """
+format = 3
 decide = "three sites"
-choice = "SELECT name FROM site"
-take = 3
-change = "DELETE FROM site WHERE name NOT IN (SELECT name FROM choice)"
+choice.pick.rows = "SELECT name FROM site"
+choice.pick.take = 3
+change = "DELETE FROM site WHERE name NOT IN (SELECT name FROM pick)"
 
 [measure.cost]
 goal = "min"

@@ -26,7 +26,6 @@ from decisor.decision_models.checks import check_model
 from decisor.decision_models.client import OpenModel
 from decisor.decision_models.file import parse_model
 from decisor.session.decision_models import opened_model
-from decisor.session.model_tools import labels_of_candidate
 from decisor.types import Finding
 from planted.courses import COURSES
 from planted.crops import CROPS
@@ -94,9 +93,11 @@ def by_hand(world: World, rows: Rows, model: OpenModel) -> str:
     count = len(model.candidates)
     parts = []
     for at in (count // 8, count - 1 - count // 8):
-        choice = labels_of_candidate(model, at)
+        choice = [model.candidates.labels[row] for row in model.candidates.places[at]]
         outcome, breaks = world.truth(rows, choice)
-        parts.append(f"\n[[example]]\nchoice = {choice}\n{world.measure} = {outcome:.12g}\nbreaks = {breaks}\n")
+        parts.append(
+            f"\n[[example]]\nchoice.pick = {choice}\nmeasure.{world.measure} = {outcome:.12g}\nbreaks = {breaks}\n"
+        )
     return "".join(parts)
 
 

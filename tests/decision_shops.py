@@ -26,10 +26,11 @@ CREATE TABLE lane AS SELECT c.id AS customer, s.name AS site, 2.0 + (c.id * 131 
     + ascii(substr(s.name, 2, 1)) * 59) % 900 / 100.0
     AS cost FROM customer c, site s;"""
 CLOSE = """
+format = 3
 decide = "the two warehouses to close"
-choice = "SELECT name FROM site"
-take   = 2
-change = "DELETE FROM site WHERE name IN (SELECT name FROM choice)"
+choice.pick.rows = "SELECT name FROM site"
+choice.pick.take = 2
+change = "DELETE FROM site WHERE name IN (SELECT name FROM pick)"
 
 [measure.cost]
 goal = "min"
@@ -39,12 +40,12 @@ FROM customer JOIN (SELECT customer, min(cost) AS cheapest FROM lane
                     WHERE site IN (SELECT name FROM site) GROUP BY customer) ON customer = id'''
 
 [rule.capacity]
-text   = "No warehouse may hold more than its capacity."
-broken = '''SELECT site, sum(units) AS load, capacity
+text    = "No warehouse may hold more than its capacity."
+absent  = '''SELECT site, sum(units) AS load, capacity
 FROM customer JOIN (SELECT customer, arg_min(site, (cost, site)) AS site FROM lane
                     WHERE site IN (SELECT name FROM site) GROUP BY customer) ON customer = id
 JOIN site ON name = site GROUP BY site, capacity HAVING sum(units) > capacity'''
-say    = "{site} would hold {load} of {capacity}"
+because = "{site} would hold {load} of {capacity}"
 
 [scenario.dear_fuel]
 change = "UPDATE lane SET cost = cost * 1.3"
@@ -107,8 +108,9 @@ async def start_in_process(content: str) -> MachineInProcess:
 async def factors_of(source: SqlTool, name: str, spread: str, trials: int) -> NDArray[np.float64]:
     """(rows, trials): by how much each cell of an input is moved, as a model says that has each row as a candidate."""
     table, column = name.split(".")
-    text = f"""decide = "x"\nchoice = "SELECT n FROM {table}"\n[measure.cell]\ngoal = "min"
-sql = "SELECT {column} FROM {table} WHERE n = $n"\n[copy]
+    text = f"""format = 3
+decide = "x"\nchoice.pick.rows = "SELECT n FROM {table}"\n[measure.cell]\ngoal = "min"
+sql = "SELECT {column} FROM {table} WHERE n = (SELECT n FROM pick)"\n[copy]
 {table} = "SELECT 1.0::DOUBLE AS {column}, * EXCLUDE ({column}), row_number() OVER () AS n FROM {table}"
 [input]\n"{name}" = {{ spread = "{spread}" }}"""
     model = await model_in_process(text, source)

@@ -98,8 +98,8 @@ def build_world(folder: Path) -> None:
             store.begin({"benchmarks": "dqa"})
             store.finish(Outcome("dqa", "c1", "plan_rag", "m", 0, "right", answer="Lyon", gold=("Lyon",)), [])
     (folder / "sites.toml").write_text(
-        'decide = "the site"\nchoice = "SELECT name FROM site"\n[measure.rent]\ngoal = "min"\n'
-        'sql = "SELECT s.rent FROM site s JOIN choice c USING (name)"\n[input]\n"site.rent" = { spread = "5 % each" }\n'
+        'format = 3\ndecide = "the site"\nchoice.pick.rows = "SELECT name FROM site"\n[measure.rent]\ngoal = "min"\n'
+        'sql = "SELECT s.rent FROM site s JOIN pick c USING (name)"\n[input]\n"site.rent" = { spread = "5 % each" }\n'
     )
     (folder / "offers.csv").write_text("supplier,part,price,recalls\nAcme,bolt,1.2,3\nBorealis,bolt,1.1,9\n")
     (folder / "rules.txt").write_text("Recalls count more than price.\n")

@@ -35,10 +35,12 @@ TABLES = """CREATE TABLE lane AS SELECT i AS id, i % {candidates} AS carrier,
     2 + (i * 7919) % 900 / 100.0::DOUBLE AS cost, 1 + (i % 13) / 10.0::DOUBLE AS bend FROM range({rows}) t(i);
 CREATE TABLE offer AS SELECT i AS carrier,
     0.7 + (i * 131) % 997 / 2000.0::DOUBLE AS factor FROM range({candidates}) t(i);"""
-SPARSE = "UPDATE lane SET cost = cost * $factor WHERE carrier = $carrier"
-DENSE = "UPDATE lane SET cost = cost * $factor, units = units * exp(-bend * ln($factor))"
-MODEL = """decide = "the offer to take"
-choice = "SELECT carrier, factor FROM offer"
+SPARSE = "UPDATE lane SET cost = cost * (SELECT factor FROM pick) WHERE carrier = (SELECT carrier FROM pick)"
+DENSE = """UPDATE lane SET cost = cost * (SELECT factor FROM pick),
+    units = units * exp(-bend * ln((SELECT factor FROM pick)))"""
+MODEL = """format = 3
+decide = "the offer to take"
+choice.pick.rows = "SELECT carrier, factor FROM offer"
 change = "{change}"
 [measure.cost]
 goal = "min"
@@ -50,17 +52,17 @@ sql = "SELECT sum(units * cost) FROM lane"
 """
 PROJECTS = """CREATE TABLE project AS SELECT 'P' || i AS project, (20 + (i * 67) % 180)::DOUBLE AS cost,
     (15 + (i * 104729) % 300)::DOUBLE AS value FROM range(40) t(i); CREATE TABLE firm AS SELECT 1200.0 AS budget"""
-KNAPSACK = """decide = "which projects to pay for"
-[variable.pay]
-each = "SELECT project, cost, value FROM project"
-kind = "yes or no"
-[require.budget]
-sum = "cost * pay"
-at_most = "SELECT budget FROM firm"
+KNAPSACK = """format = 3
+decide = "which projects to pay for"
+[unknown.pay]
+per = "SELECT project, cost, value FROM project"
+kind = "binary"
+[rule.budget]
+rows = "SELECT budget, (SELECT sum(cost * amount) FROM pay) AS spent FROM firm"
+must = "spent <= budget"
 [measure.value]
 goal = "max"
-sum = "value * pay"
-sql = "SELECT sum(p.value) FROM project p JOIN pay USING (project) WHERE chosen"
+sql = "SELECT sum(value * amount) FROM pay"
 """
 SITES = """SELECT setseed(0.1);
 CREATE TABLE site AS SELECT i AS name, 20000 + 15000 * random() AS rent, random() AS x, random() AS y
@@ -69,35 +71,27 @@ CREATE TABLE customer AS SELECT i AS id, 20 + 90 * random() AS units, random() A
     t(i);
 CREATE TABLE lane AS SELECT c.id AS customer, s.name AS site, 1 + 12 * sqrt((c.x-s.x)**2 + (c.y-s.y)**2) AS cost
     FROM customer c, site s"""
-CLOSE = (
-    """decide = "the 20 warehouses to close"
-[variable.close]
-each = "SELECT name AS site, rent FROM site"
-kind = "yes or no"
-[variable.serve]
-each = "SELECT customer, site, units * cost AS cost FROM lane JOIN customer ON id = customer"
-kind = "amount"
-[require.served]
-each = "SELECT id AS customer FROM customer"
-sum = "serve"
-equals = 1
-[require.open]
-each = "SELECT customer, site FROM lane"
-sum = "serve + close"
-at_most = 1
-[require.number]
-sum = "close"
-equals = 20
+CLOSE = """format = 3
+decide = "the 20 warehouses to close"
+[unknown.close]
+per = "SELECT name AS site, rent FROM site"
+kind = "binary"
+[unknown.serve]
+per = "SELECT customer, site, units * cost AS cost FROM lane JOIN customer ON id = customer"
+[rule.served]
+rows = "SELECT customer, sum(amount) AS share FROM serve GROUP BY customer"
+must = "share = 1"
+[rule.open]
+rows = "SELECT s.customer, s.site, s.amount + c.amount AS both FROM serve s JOIN close c USING (site)"
+must = "both <= 1"
+[rule.number]
+rows = "SELECT sum(amount) AS number FROM close"
+must = "number = 20"
 [measure.cost]
 goal = "min"
 unit = "EUR"
-sum = "cost * serve - rent * close"
-sql = """
-    + "'''"
-    + """SELECT sum(c.units * l.cost * s.amount) - (SELECT sum(rent) FROM close WHERE chosen)
-FROM serve s JOIN lane l USING (customer, site) JOIN customer c ON c.id = customer'''
+sql = "SELECT (SELECT sum(cost * amount) FROM serve) - (SELECT sum(rent * amount) FROM close)"
 """
-)
 
 
 def main() -> None:

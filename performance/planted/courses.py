@@ -8,23 +8,24 @@ from collections.abc import Sequence
 from planted.world import Rows, World
 
 MODEL = '''
+format = 3
 decide = "which one to three courses to add"
-choice = "SELECT course FROM course WHERE NOT runs"
-take   = "1-3"
-change = "UPDATE course SET runs = true WHERE course IN (SELECT course FROM choice)"
+choice.pick.rows = "SELECT course FROM course WHERE NOT runs"
+choice.pick.take   = "1-3"
+change = "UPDATE course SET runs = true WHERE course IN (SELECT course FROM pick)"
 [measure.profit]
 goal = "max"
 unit = "EUR"
 sql  = """SELECT sum((c.seats * s.sold / 100 * c.price - c.wage) / pow(1.06, s.year)) - any_value(x.setup)
           FROM course c JOIN sale s ON s.course = c.course,
-          (SELECT sum(setup) AS setup FROM course WHERE course IN (SELECT course FROM choice)) x WHERE c.runs"""
+          (SELECT sum(setup) AS setup FROM course WHERE course IN (SELECT course FROM pick)) x WHERE c.runs"""
 [rule.rooms]
 text   = "All courses together need at most 30 hours of rooms in a week."
-broken = "SELECT sum(hours) AS hours FROM course WHERE runs HAVING sum(hours) > 30"
-say    = "{hours} hours"
+absent = "SELECT sum(hours) AS hours FROM course WHERE runs HAVING sum(hours) > 30"
+because    = "{hours} hours"
 [rule.rating]
 text   = "On average a seat is rated at least 3.4."
-broken = """SELECT sum(seats * rating) / sum(seats) AS rating FROM course WHERE runs
+absent = """SELECT sum(seats * rating) / sum(seats) AS rating FROM course WHERE runs
             HAVING sum(seats * rating) / sum(seats) < 3.4"""
 [input]
 "course.price"  = { unit = "EUR/seat", raises = "profit" }
@@ -83,10 +84,10 @@ COURSES = World(
         (
             """SELECT sum((c.seats * s.sold / 100 * c.price - c.wage) / pow(1.06, s.year)) - any_value(x.setup)
           FROM course c JOIN sale s ON s.course = c.course,
-          (SELECT sum(setup) AS setup FROM course WHERE course IN (SELECT course FROM choice)) x WHERE c.runs""",
+          (SELECT sum(setup) AS setup FROM course WHERE course IN (SELECT course FROM pick)) x WHERE c.runs""",
             """SELECT (SELECT sum(c.price * c.seats * s.sold * 0.01 * 1.06 ** -s.year) - sum(c.wage * 1.06 ** -s.year)
           FROM sale s JOIN course c ON c.course = s.course WHERE c.runs)
-          - (SELECT sum(o.setup) FROM course o JOIN choice p ON p.course = o.course)""",
+          - (SELECT sum(o.setup) FROM course o JOIN pick p ON p.course = o.course)""",
         ),
         ("HAVING sum(seats * rating) / sum(seats) < 3.4", "HAVING sum(seats * (rating - 3.4)) < 0"),
     ],

@@ -8,23 +8,24 @@ from collections.abc import Sequence
 from planted.world import Rows, World
 
 MODEL = '''
+format = 3
 decide = "which crop to grow on each field"
-choice = "SELECT f.field, c.crop FROM field f, crop c ORDER BY f.field, c.crop"
-take   = "one per field"
+choice.pick.rows = "SELECT f.field, c.crop FROM field f, crop c ORDER BY f.field, c.crop"
+choice.pick.take   = "one per field"
 [measure.profit]
 goal = "max"
 unit = "EUR"
-sql  = """SELECT sum(f.area * (h.income - c.cost - c.water * w.price)) FROM choice x JOIN field f ON f.field = x.field
+sql  = """SELECT sum(f.area * (h.income - c.cost - c.water * w.price)) FROM pick x JOIN field f ON f.field = x.field
           JOIN crop c ON c.crop = x.crop JOIN (SELECT crop, sum(tons * price) AS income FROM harvest GROUP BY crop) h
           ON h.crop = x.crop, water w"""
 [rule.water]
 text   = "All fields together take at most the water of the well."
-broken = """SELECT sum(f.area * c.water) AS water FROM choice x JOIN field f ON f.field = x.field JOIN crop c
+absent = """SELECT sum(f.area * c.water) AS water FROM pick x JOIN field f ON f.field = x.field JOIN crop c
             ON c.crop = x.crop HAVING sum(f.area * c.water) > (SELECT well FROM water)"""
-say    = "{water} of water"
+because    = "{water} of water"
 [rule.nitrogen]
 text   = "On average a hectare gets at most 130 kg of nitrogen."
-broken = """SELECT sum(f.area * c.nitrogen) / sum(f.area) AS kg FROM choice x JOIN field f ON f.field = x.field
+absent = """SELECT sum(f.area * c.nitrogen) / sum(f.area) AS kg FROM pick x JOIN field f ON f.field = x.field
             JOIN crop c ON c.crop = x.crop HAVING sum(f.area * c.nitrogen) / sum(f.area) > 130"""
 [input]
 "harvest.price" = { unit = "EUR/ton", raises = "profit", spread = "15 % each" }
@@ -93,12 +94,12 @@ CROPS = World(
     [
         (
             "SELECT sum(f.area * (h.income - c.cost - c.water * w.price)) "
-            """FROM choice x JOIN field f ON f.field = x.field
+            """FROM pick x JOIN field f ON f.field = x.field
           JOIN crop c ON c.crop = x.crop JOIN (SELECT crop, sum(tons * price) AS income FROM harvest GROUP BY crop) h
           ON h.crop = x.crop, water w""",
             "SELECT (SELECT sum(f.area * h.tons * h.price) "
-            """FROM choice x JOIN field f ON f.field = x.field JOIN harvest h
-          ON h.crop = x.crop) - (SELECT sum(f.area * (c.cost + c.water * w.price)) FROM choice x JOIN field f
+            """FROM pick x JOIN field f ON f.field = x.field JOIN harvest h
+          ON h.crop = x.crop) - (SELECT sum(f.area * (c.cost + c.water * w.price)) FROM pick x JOIN field f
           ON f.field = x.field JOIN crop c ON c.crop = x.crop, water w)""",
         ),
         ("HAVING sum(f.area * c.nitrogen) / sum(f.area) > 130", "HAVING sum(f.area * (c.nitrogen - 130)) > 0"),

@@ -8,21 +8,22 @@ from collections.abc import Sequence
 from planted.world import Rows, World
 
 MODEL = '''
+format = 3
 decide = "which supplier's offer to take"
-choice = "SELECT name FROM offer"
+choice.pick.rows = "SELECT name FROM offer"
 [measure.cost]
 goal = "min"
 unit = "EUR"
 sql  = """SELECT o.fee * r.eur + (SELECT sum(greatest(n.units, o.minimum) * o.price * r.eur / 1.01 ** n.month)
-          FROM need n) FROM offer o JOIN rate r ON r.currency = o.currency WHERE o.name = $name"""
+          FROM need n) FROM offer o JOIN rate r ON r.currency = o.currency WHERE o.name = (SELECT name FROM pick)"""
 [rule.days]
 text   = "On average a unit is under way for at most 20 days, weighted by the shares of the ports."
-broken = """SELECT sum(share * days) / sum(share) AS days FROM leg WHERE offer = $name
+absent = """SELECT sum(share * days) / sum(share) AS days FROM leg WHERE offer = (SELECT name FROM pick)
             HAVING sum(share * days) / sum(share) > 20"""
-say    = "{days} days"
+because    = "{days} days"
 [rule.most]
 text   = "No month may need more than the supplier can deliver."
-broken = "SELECT month, units FROM need WHERE units > (SELECT most FROM offer WHERE name = $name)"
+absent = "SELECT month, units FROM need WHERE units > (SELECT most FROM offer WHERE name = (SELECT name FROM pick))"
 [input]
 "offer.price" = { unit = "EUR/piece", raises = "cost", spread = "5 % each" }
 "offer.fee"   = { unit = "EUR", raises = "cost" }
@@ -80,11 +81,11 @@ OFFERS = World(
     [
         (
             """SELECT o.fee * r.eur + (SELECT sum(greatest(n.units, o.minimum) * o.price * r.eur / 1.01 ** n.month)
-          FROM need n) FROM offer o JOIN rate r ON r.currency = o.currency WHERE o.name = $name""",
+          FROM need n) FROM offer o JOIN rate r ON r.currency = o.currency WHERE o.name = (SELECT name FROM pick)""",
             "SELECT any_value(r.eur) * (any_value(o.fee) + "
             """sum(CASE WHEN n.units < o.minimum THEN o.minimum ELSE n.units END
           * o.price * pow(1.01, -n.month))) FROM need n, offer o, rate r
-          WHERE r.currency = o.currency AND o.name = $name""",
+          WHERE r.currency = o.currency AND o.name = (SELECT name FROM pick)""",
         ),
         ("HAVING sum(share * days) / sum(share) > 20", "HAVING sum(share * days) > 20 * sum(share)"),
     ],

@@ -8,22 +8,23 @@ from collections.abc import Sequence
 from planted.world import Rows, World
 
 MODEL = '''
+format = 3
 decide = "which energy tariff to take for a year"
-choice = "SELECT tariff FROM tariff"
+choice.pick.rows = "SELECT tariff FROM tariff"
 [measure.bill]
 goal = "min"
 unit = "EUR"
 sql  = """SELECT sum(t.base + (u.day_kwh * t.day_cent + u.night_kwh * t.night_cent) / 100
                  * (1 + t.rise / 100) ** ((u.month - 1) // 3))
-          FROM tariff t, use u WHERE t.tariff = $tariff"""
+          FROM tariff t, use u WHERE t.tariff = (SELECT tariff FROM pick)"""
 [rule.green]
 text   = "The power of the tariff has at most 300 grams of CO2 on average, by the shares of its sources."
-broken = """SELECT sum(m.share * s.grams) / sum(m.share) AS grams FROM mix m JOIN source s ON s.source = m.source
-            WHERE m.tariff = $tariff HAVING sum(m.share * s.grams) / sum(m.share) > 300"""
-say    = "{grams} grams"
+absent = """SELECT sum(m.share * s.grams) / sum(m.share) AS grams FROM mix m JOIN source s ON s.source = m.source
+            WHERE m.tariff = (SELECT tariff FROM pick) HAVING sum(m.share * s.grams) / sum(m.share) > 300"""
+because    = "{grams} grams"
 [rule.term]
 text   = "The contract lasts at most 24 months."
-broken = "SELECT months FROM tariff WHERE tariff = $tariff AND months > 24"
+absent = "SELECT months FROM tariff WHERE tariff = (SELECT tariff FROM pick) AND months > 24"
 [input]
 "tariff.base"       = { unit = "EUR", raises = "bill" }
 "tariff.day_cent"   = { unit = "cent/kWh", raises = "bill", spread = "5 % each" }
@@ -90,11 +91,11 @@ TARIFFS = World(
         (
             """SELECT sum(t.base + (u.day_kwh * t.day_cent + u.night_kwh * t.night_cent) / 100
                  * (1 + t.rise / 100) ** ((u.month - 1) // 3))
-          FROM tariff t, use u WHERE t.tariff = $tariff""",
+          FROM tariff t, use u WHERE t.tariff = (SELECT tariff FROM pick)""",
             """SELECT 12 * any_value(base) + sum(day_cent * kwh + night_cent * night) / 100.0 FROM
           (SELECT t.base, t.day_cent, t.night_cent, u.day_kwh * pow(1 + t.rise / 100, floor((u.month - 1) / 3)) AS kwh,
            u.night_kwh * pow(1 + t.rise / 100, floor((u.month - 1) / 3)) AS night
-           FROM tariff t, use u WHERE t.tariff = $tariff)""",
+           FROM tariff t, use u WHERE t.tariff = (SELECT tariff FROM pick))""",
         ),
         ("HAVING sum(m.share * s.grams) / sum(m.share) > 300", "HAVING sum(m.share * (s.grams - 300)) > 0"),
     ],

@@ -11,10 +11,11 @@ from planted.world import Rows, World
 CARRIED = """(SELECT j.job, any_value(j.km) AS km, any_value(j.tons) AS tons, min(v.per_km) AS per_km
           FROM job j JOIN van v ON v.room >= j.tons GROUP BY j.job)"""
 MODEL = f'''
+format = 3
 decide = "the two vans to sell"
-choice = "SELECT van FROM van"
-take   = 2
-change = "DELETE FROM van WHERE van IN (SELECT van FROM choice)"
+choice.pick.rows = "SELECT van FROM van"
+choice.pick.take   = 2
+change = "DELETE FROM van WHERE van IN (SELECT van FROM pick)"
 [measure.cost]
 goal = "min"
 unit = "EUR"
@@ -22,11 +23,11 @@ sql  = """SELECT (SELECT sum(fixed) FROM van) * 3 + (SELECT sum(growth) FROM yea
           FROM {CARRIED})"""
 [rule.carried]
 text   = "Every job is carried by a van that has room for it."
-broken = "SELECT job, tons FROM job WHERE tons > (SELECT max(room) FROM van)"
-say    = "{{job}} has {{tons}} tons"
+absent = "SELECT job, tons FROM job WHERE tons > (SELECT max(room) FROM van)"
+because    = "{{job}} has {{tons}} tons"
 [rule.clean]
 text   = "The vans that stay have at most 190 grams on average, weighted by their room."
-broken = "SELECT sum(room * grams) / sum(room) AS grams FROM van HAVING sum(room * grams) / sum(room) > 190"
+absent = "SELECT sum(room * grams) / sum(room) AS grams FROM van HAVING sum(room * grams) / sum(room) > 190"
 [input]
 "van.per_km" = {{ unit = "EUR/km", raises = "cost", spread = "10 % together" }}
 "van.fixed"  = {{ unit = "EUR", raises = "cost" }}

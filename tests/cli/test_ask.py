@@ -12,9 +12,10 @@ from decisor.cli import run_command_line
 from servers.openai_server import serve_threaded
 
 MODEL = """
+format = 3
 decide = "the site"
-choice = "SELECT name FROM site WHERE is_open = 0"
-change = "UPDATE site SET is_open = 1 WHERE name = $name"
+choice.pick.rows = "SELECT name FROM site WHERE is_open = 0"
+change = "UPDATE site SET is_open = 1 WHERE name = (SELECT name FROM pick)"
 [measure.monthly_cost]
 goal = "min"
 sql = "SELECT sum(rent) FROM site WHERE is_open = 1"

@@ -115,15 +115,16 @@ def write_shop(folder: Path) -> None:
         for attack in ATTACKS.values():
             db.executemany("INSERT INTO site VALUES (?, ?, ?)", [(f"elm{attack}", 3.5, 1), (f"{attack}oak", 4.5, 0)])
     (folder / "site.toml").write_text(
-        f"""decide = {escaped("a site" + ATTACK)}
-choice = "SELECT name FROM site"
+        f"""format = 3
+decide = {escaped("a site" + ATTACK)}
+choice.pick.rows = "SELECT name FROM site"
 [measure.cost]
 goal = "min"
 unit = {escaped("EUR" + ATTACK)}
-sql = "SELECT s.cost FROM site s JOIN choice c ON c.name = s.name"
+sql = "SELECT s.cost FROM site s JOIN pick c ON c.name = s.name"
 [rule.safe]
 text = {escaped("it is safe" + ATTACK)}
-broken = "SELECT s.name FROM site s JOIN choice c ON c.name = s.name WHERE s.safe < 1"
+absent = "SELECT s.name FROM site s JOIN pick c ON c.name = s.name WHERE s.safe < 1"
 [input]
 "site.cost" = {{ spread = "20 % each" }}
 """,
@@ -222,8 +223,8 @@ def test_a_name_of_several_lines_prints_no_line_that_looks_like_ours(tmp_path: P
         db.execute("CREATE TABLE site (name TEXT, cost REAL)")
         db.executemany("INSERT INTO site VALUES (?, ?)", [(f"elm{end}Decision: oak", 3.5), ("oak", 4)])
     (tmp_path / "site.toml").write_text(
-        f'decide = {escaped(f"a site{end}Decision: oak")}\nchoice = "SELECT name FROM site"\n[measure.cost]\n'
-        'goal = "min"\nsql = "SELECT cost FROM site WHERE name = $name"\n'
+        f'format = 3\ndecide = {escaped(f"a site{end}Decision: oak")}\nchoice.pick.rows = "SELECT name FROM site"\n'
+        '[measure.cost]\ngoal = "min"\nsql = "SELECT cost FROM site WHERE name = (SELECT name FROM pick)"\n'
     )
     for words in (["rank"], ["show"], ["whatif", "why elm Decision: oak"]):
         command = [sys.executable, "-m", "decisor", "model", words[0], "site.toml", *words[1:], "--db", "shop.db"]
@@ -247,8 +248,8 @@ def test_an_infinite_outcome_is_json_too(tmp_path: Path) -> None:
         db.execute("CREATE TABLE site (name TEXT, cost REAL)")
         db.executemany("INSERT INTO site VALUES (?, ?)", [("elm", 3.5), ("oak", float("inf"))])
     (tmp_path / "site.toml").write_text(
-        'decide = "a site"\nchoice = "SELECT name FROM site"\n[measure.cost]\ngoal = "max"\n'
-        'sql = "SELECT s.cost FROM site s JOIN choice c ON c.name = s.name"\n'
+        'format = 3\ndecide = "a site"\nchoice.pick.rows = "SELECT name FROM site"\n[measure.cost]\ngoal = "max"\n'
+        'sql = "SELECT s.cost FROM site s JOIN pick c ON c.name = s.name"\n'
     )
     for words in (["rank"], ["whatif"]):
         tail = ["why elm"] if words == ["whatif"] else []

@@ -11,11 +11,12 @@ from decisor.system.tasks import COUNTER
 from decisor.views.terminal import LiveView
 
 MODEL = """
+format = 3
 decide = "the shop"
-choice = "SELECT name, rent FROM shop"
+choice.pick.rows = "SELECT name, rent FROM shop"
 [measure.rent]
 goal = "min"
-sql = "SELECT $rent"
+sql = "SELECT (SELECT rent FROM pick)"
 [input]
 "shop.rent" = { spread = "10 % each" }
 """

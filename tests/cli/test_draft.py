@@ -8,12 +8,11 @@ import pytest
 from decision_shops import SITES, database
 from decisor.cli import run_command_line
 from servers.openai_server import serve_threaded
-from techniques.test_model_first import FACTS, FARTHEST, MODEL, QUESTION, SECOND, TWELVE, hand
+from techniques.test_model_first import QUESTION, TWELVE, Writer, reply_over_http
 
 
-def draft(folder: Path, url: str, replies: list[str]) -> int:
-    left = iter(replies)
-    with serve_threaded(lambda body: next(left)) as llm:
+def draft(folder: Path, url: str, writer: Writer) -> int:
+    with serve_threaded(reply_over_http(writer)) as llm:
         return run_command_line(
             [
                 "model",
@@ -38,8 +37,11 @@ def test_the_file_ranks_again_and_the_decision_verifies_without_an_llm(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url, file = database(tmp_path, SITES), tmp_path / "close.toml"
-    assert draft(tmp_path, url, [FACTS, hand(tmp_path), MODEL, SECOND]) == 0
+    assert draft(tmp_path, url, Writer()) == 0
     assert "Mainz + Linz" in capsys.readouterr().out
+    # A draft is a run of the history, and is approved by its number.
+    assert run_command_line(["approve", "last", "--by", "Ada"]) == 0
+    assert "approved by Ada" in capsys.readouterr().err
     assert run_command_line(["model", "rank", str(file), "--db", url, "--trials", "0"]) == 0
     assert "Mainz + Linz" in capsys.readouterr().out
     assert run_command_line(["history", "verify", str(tmp_path / "run.jsonl"), "--db", url]) == 0
@@ -55,7 +57,7 @@ def test_the_file_ranks_again_and_the_decision_verifies_without_an_llm(
 def test_two_models_that_differ_are_both_written_and_no_decision_is_given(tmp_path: Path) -> None:
     url = database(tmp_path, SITES)
     other = TWELVE.replace("12", "11")
-    assert draft(tmp_path, url, [FACTS, hand(tmp_path), MODEL, TWELVE, hand(tmp_path, FARTHEST), other]) == 4
+    assert draft(tmp_path, url, Writer(seconds=(TWELVE, other))) == 4
     assert not (tmp_path / "close.toml").exists()
     assert "[[example]]" in (tmp_path / "close.first.toml").read_text()
     assert "11 * " in (tmp_path / "close.second.toml").read_text()

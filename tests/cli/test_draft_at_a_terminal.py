@@ -6,7 +6,6 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 
 from decision_shops import SITES, database
 from servers.openai_server import serve_threaded
-from techniques.test_model_first import FACTS, MODEL, QUESTION, SECOND, hand
+from techniques.test_model_first import QUESTION, Writer, reply_over_http
 
 pty = pytest.importorskip("pty")
 MOST_SECONDS = 300
@@ -39,15 +38,15 @@ def draft(folder: Path, answers: dict[str, str]) -> tuple[int, list[str], list[s
     url = database(folder, SITES)
     prompts: list[str] = []
     others: list[str] = []
-    replies: Iterator[str] = iter([FACTS, hand(folder), MODEL])
+    write = reply_over_http(Writer())
 
     def first(body: dict[str, Any]) -> str:
         prompts.append(prompt_of(body))
-        return next(replies)
+        return write(body)
 
     def second(body: dict[str, Any]) -> str:
         others.append(prompt_of(body))
-        return SECOND
+        return write(body)
 
     ours, theirs = pty.openpty()
     with serve_threaded(first) as llm, serve_threaded(second) as other:
@@ -90,7 +89,7 @@ def test_the_person_is_asked_the_second_llm_writes_and_the_approved_file_is_kept
     assert code == 0 and (tmp_path / "close.toml").exists()
     assert "the two warehouses to close" in text
     assert "No, the lease ends." not in prompts[0] and all("No, the lease ends." in one for one in prompts[1:])
-    assert len(prompts) == 3 and len(others) == 1 and "No, the lease ends." in others[0]
+    assert len(prompts) == 4 and len(others) == 1 and "No, the lease ends." in others[0]
     assert "min(cost) AS cheapest" not in others[0]  # it does not see the first model
 
 

@@ -19,17 +19,19 @@ from decisor.lab.evaluation.sqlite_store import open_read_only_store, open_sqlit
 from local_llm import LocalLLM
 
 MODEL = """
+format = 3
 decide = "the shop"
-choice = "SELECT name FROM shop"
-change = "UPDATE shop SET is_open = 1 WHERE name = $name"
+choice.pick.rows = "SELECT name FROM shop"
+change = "UPDATE shop SET is_open = 1 WHERE name = (SELECT name FROM pick)"
 [measure.monthly_cost]
 goal = "min"
 sql = "SELECT sum(rent) FROM shop WHERE is_open = 1"
 """
 RENTS = """
+format = 3
 decide = "the shop"
-choice = "SELECT name, rent FROM shop"
-measure.rent = { goal = "min", sql = "SELECT $rent" }
+choice.pick.rows = "SELECT name, rent FROM shop"
+measure.rent = { goal = "min", sql = "SELECT (SELECT rent FROM pick)" }
 """
 EXAMPLE = ["ask", "--example", "trade", "--llm", "none"]
 

@@ -13,15 +13,19 @@ SECONDS, MORE = 8.0, 3.0
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 - 1 FROM n) SELECT {0} FROM n"
 CROSS = "SELECT count(*) FROM big a, big b, big c, big d WHERE a.i + b.i + c.i + d.i < 0"
 MEASURE = '[measure.{0}]\ngoal = "min"\nsql = """{1}"""\n'
-COST = MEASURE.format("cost", "SELECT cost FROM site WHERE name = $name")
-CHOICE = 'decide = "a site"\nchoice = """{0}"""\n'
+COST = MEASURE.format("cost", "SELECT cost FROM site WHERE name = (SELECT name FROM pick)")
+CHOICE = 'format = 3\ndecide = "a site"\nchoice.pick.rows = """{0}"""\n'
 SITES = CHOICE.format("SELECT name FROM site")
 INPUT = '[input]\n"site.cost" = { spread = "20 % each" }\n'
 MODELS = {
     "an endless choice": CHOICE.format(ENDLESS.format("'x' || count(*) AS name")) + COST,
-    "an endless measure": SITES + MEASURE.format("cost", ENDLESS.format("count(*) + length($name)")),
-    "an endless rule": SITES + COST + f'[rule.safe]\ntext = "x"\nbroken = """{ENDLESS.format("count(*), $name")}"""\n',
-    "a cross join in a rule": SITES + COST + '[rule.safe]\ntext = "x"\nbroken = """SELECT $name FROM big a, big b, '
+    "an endless measure": SITES + MEASURE.format("cost", ENDLESS.format("count(*) + length((SELECT name FROM pick))")),
+    "an endless rule": SITES
+    + COST
+    + f'[rule.safe]\ntext = "x"\nabsent = """{ENDLESS.format("count(*), (SELECT name FROM pick)")}"""\n',
+    "a cross join in a rule": SITES
+    + COST
+    + '[rule.safe]\ntext = "x"\nabsent = """SELECT (SELECT name FROM pick) FROM big a, big b, '
     'big c, big d WHERE a.i + b.i + c.i + d.i < 0"""\n',
     "a nested repeat": SITES
     + MEASURE.format(
@@ -30,13 +34,18 @@ MODELS = {
     "an until that never settles": SITES + '[recompute]\nuntil = "SELECT sum(cost) FROM site"\ntimes = 10000\n'
     'sql = "UPDATE site SET cost = (SELECT sum(a.i + b.i + c.i) FROM big a, big b, big c) - cost"\n' + COST,
     "3,000 measures": SITES
-    + "".join(MEASURE.format(f"cost{at}", f"SELECT cost + {at} FROM site WHERE name = $name") for at in range(3000)),
+    + "".join(
+        MEASURE.format(f"cost{at}", f"SELECT cost + {at} FROM site WHERE name = (SELECT name FROM pick)")
+        for at in range(3000)
+    ),
     "an input that takes long": SITES
-    + MEASURE.format("cost", f"SELECT cost + ({CROSS.replace('a.i', 'a.i % 2')}) * 0 FROM site WHERE name = $name")
+    + MEASURE.format(
+        "cost", f"SELECT cost + ({CROSS.replace('a.i', 'a.i % 2')}) * 0 FROM site WHERE name = (SELECT name FROM pick)"
+    )
     + INPUT,
-    "a program without an end": 'decide = "sites"\n[variable.open]\nkind = "yes or no"\n'
-    'each = "SELECT name, cost FROM site"\n'
-    '[measure.cost]\ngoal = "min"\nsum = "cost * open"\n'
+    "a program without an end": 'format = 3\ndecide = "sites"\n[unknown.open]\nkind = "binary"\n'
+    'per = "SELECT name, cost FROM site"\n'
+    '[measure.cost]\ngoal = "min"\nsql = "SELECT sum(cost * amount) FROM open"\n'
     + MEASURE.format("slow", f"SELECT sum(cost) + ({CROSS}) FROM open"),
 }
 ENDS = {"3,000 measures": "Best for", "a nested repeat": "Out of Memory"}

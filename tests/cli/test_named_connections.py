@@ -32,12 +32,13 @@ from = "customers"
 Oslo = ["the north"]
 """
 MODEL = """
+format = 3
 decide = "whom to write to"
-choice = "SELECT {name} AS name FROM {table}"
+choice.pick.rows = "SELECT {name} AS name FROM {table}"
 
 [measure.spend]
 goal = "max"
-sql = "SELECT count(*) FROM {table} WHERE {name} = (SELECT name FROM choice)"
+sql = "SELECT count(*) FROM {table} WHERE {name} = (SELECT name FROM pick)"
 """
 
 

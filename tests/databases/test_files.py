@@ -28,11 +28,12 @@ from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError
 
 MODEL = """
+format = 3
 decide = "the supplier"
-choice = "SELECT supplier FROM offers WHERE price IS NOT NULL"
+choice.pick.rows = "SELECT supplier FROM offers WHERE price IS NOT NULL"
 [measure.price]
 goal = "min"
-sql = "SELECT price FROM offers WHERE supplier = $supplier"
+sql = "SELECT price FROM offers WHERE supplier = (SELECT supplier FROM pick)"
 """
 
 

@@ -45,8 +45,9 @@ ENDLESS = {
 }
 
 
-ENDLESS_MODEL = """decide = "a site"
-choice = '''
+ENDLESS_MODEL = """format = 3
+decide = "a site"
+choice.pick.rows = '''
 WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM c) SELECT name FROM site WHERE 0 = (SELECT max(x) FROM c)'''
 seconds = 600
 [measure.cost]

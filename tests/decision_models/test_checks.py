@@ -17,12 +17,12 @@ RIGHT = (
     CLOSE
     + """
 [[example]]
-choice = ["Mainz", "Linz"]
-cost   = 228613.86
+choice.pick = ["Mainz", "Linz"]
+measure.cost = 228613.86
 breaks = []
 
 [[example]]
-choice = ["Basel", "Lyon"]
+choice.pick = ["Basel", "Lyon"]
 breaks = ["capacity"]
 """
 )
@@ -32,7 +32,7 @@ MISTAKES = {  # what is written instead, and the checks that see it
     'raises = "cost", spread = "20': ('lowers = "cost", spread = "20', {9}),
     "HAVING sum(units) > capacity": ("HAVING sum(units) > 100 * capacity", {5, 11}),
     "sum(units) AS load, capacity": ("sum(units) AS load, capcity", {1}),
-    "WHERE name IN (SELECT name FROM choice)": ("WHERE name = 'Basel'", {4, 5, 6}),
+    "WHERE name IN (SELECT name FROM pick)": ("WHERE name = 'Basel'", {4, 5, 6}),
     "(SELECT sum(rent) FROM site)": ("(SELECT rent FROM site LIMIT 1)", {4, 13}),
     "WHERE site IN (SELECT name FROM site) GROUP BY customer) ON customer = id'''\n\n[rule": (
         "WHERE site IN (SELECT name FROM site) AND cost < 0 GROUP BY customer) ON customer = id'''\n\n[rule",
@@ -74,11 +74,12 @@ async def test_a_mistake_is_seen_by_a_check_and_named_by_its_line(part: str, tmp
 
 MILLS = "CREATE TABLE mill AS SELECT * FROM (VALUES ('a', 30.0), ('b', 0.0), ('c', 0.0), ('d', 9.0)) t(name, gain)"
 PRICE = """
+format = 3
 decide = "the mill to extend"
-choice = "SELECT name FROM mill"
+choice.pick.rows = "SELECT name FROM mill"
 [measure.price]
 goal = "min"
-sql = "SELECT 100 - gain FROM mill WHERE name = $name"
+sql = "SELECT 100 - gain FROM mill WHERE name = (SELECT name FROM pick)"
 """
 
 
@@ -172,7 +173,7 @@ goal = "max"
 sql = "SELECT {} FROM site"
 
 [rule.rent]
-broken = "SELECT 1 FROM choice WHERE {}"
+absent = "SELECT 1 FROM pick WHERE {}"
 """
 
 

@@ -13,8 +13,9 @@ from decisor.decision_models.tool import ModelTool
 OFFERS = """CREATE TABLE offer AS SELECT * FROM (VALUES ('a', 'X', 10.0, 5.0), ('b', 'X', 11.0, 1.0),
     ('c', 'Y', 30.0, 2.0)) t(name, maker, price, freight); CREATE TABLE need AS SELECT 100 AS pieces"""
 MODEL = """
+format = 3
 decide = "the offer to take"
-choice = "{choice}"
+choice.pick.rows = "{choice}"
 [measure.cost]
 goal = "min"
 unit = "EUR"
@@ -24,7 +25,10 @@ change = "UPDATE offer SET price = price * 3 WHERE name = 'a'"
 [input]
 "offer.price" = {{ spread = "50 % by name" }}
 """
-PLAIN = MODEL.format(choice="SELECT name, price, freight FROM offer", sql="SELECT pieces * $price + $freight FROM need")
+PLAIN = MODEL.format(
+    choice="SELECT name, price, freight FROM offer",
+    sql="SELECT pieces * (SELECT price FROM pick) + (SELECT freight FROM pick) FROM need",
+)
 
 
 @pytest.mark.slow
@@ -40,7 +44,7 @@ async def test_a_price_that_is_read_by_the_choice_moves_in_a_scenario(tmp_path: 
 @pytest.mark.slow
 async def test_a_trial_is_the_same_through_the_choice_and_through_the_table(tmp_path: Path) -> None:
     table = MODEL.format(
-        choice="SELECT name FROM offer", sql="SELECT pieces * price + freight FROM need, offer JOIN choice USING (name)"
+        choice="SELECT name FROM offer", sql="SELECT pieces * price + freight FROM need, offer JOIN pick USING (name)"
     )
     async with opened(tmp_path, PLAIN, OFFERS) as model:
         one = await asyncio.to_thread(model.trials, range(3), 40)
@@ -74,7 +78,7 @@ async def test_a_what_if_and_a_turning_point_move_the_choice(tmp_path: Path) -> 
 async def test_a_row_that_is_no_longer_to_be_chosen_keeps_its_values_and_that_is_said(tmp_path: Path) -> None:
     narrow = MODEL.format(
         choice="SELECT name, price, freight FROM offer WHERE price < 20",
-        sql="SELECT pieces * $price + $freight FROM need",
+        sql="SELECT pieces * (SELECT price FROM pick) + (SELECT freight FROM pick) FROM need",
     )
     async with opened(tmp_path, narrow, OFFERS) as model:
         answer = await ModelTool(model).call("scenario dear")
@@ -84,7 +88,7 @@ async def test_a_row_that_is_no_longer_to_be_chosen_keeps_its_values_and_that_is
 
 
 async def test_rows_that_nothing_tells_apart_keep_their_values_and_that_is_said(tmp_path: Path) -> None:
-    prices = MODEL.format(choice="SELECT price FROM offer", sql="SELECT pieces * $price FROM need")
+    prices = MODEL.format(choice="SELECT price FROM offer", sql="SELECT pieces * (SELECT price FROM pick) FROM need")
     async with opened(tmp_path, prices, OFFERS) as model:
         ranking = await asyncio.to_thread(rank_model, model)
     assert ranking.varied[-1].startswith("choice keeps the values that it read before")

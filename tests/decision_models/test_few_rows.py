@@ -21,8 +21,9 @@ LANES = """CREATE TABLE lane AS SELECT i AS id, i % 100 AS carrier, (20 + (i * 3
 CREATE TABLE offer AS SELECT i AS carrier, 0.7 + (i * 131) % 97 / 200.0 AS factor FROM range(100) t(i);
 CREATE TABLE toll AS SELECT i AS carrier, i / 10.0 AS fee FROM range(100) t(i);"""
 MODEL = """
+format = 3
 decide = "the offer to take"
-choice = "SELECT carrier, factor FROM offer"
+choice.pick.rows = "SELECT carrier, factor FROM offer"
 change = "{change}"
 [input]
 "lane.cost" = {{ spread = "5 % each" }}
@@ -36,17 +37,18 @@ QUERIES = [
     "SELECT max(cost) FROM lane",
     "SELECT sum(cost) FILTER (WHERE units > 50) FROM lane",
     "SELECT sum(DISTINCT cost) FROM lane",
-    "SELECT sum(cost) * $factor FROM lane",
-    "SELECT sum(l.cost) FROM lane l JOIN choice c ON l.carrier = c.carrier + 1",
+    "SELECT sum(cost) * (SELECT factor FROM pick) FROM lane",
+    "SELECT sum(l.cost) FROM lane l JOIN pick c ON l.carrier = c.carrier + 1",
     "SELECT sum(cost) FROM lane WHERE cost < (SELECT avg(cost) FROM lane)",
     "SELECT sum(cost) FROM lane GROUP BY carrier ORDER BY carrier LIMIT 1",
     "SELECT sum(CASE WHEN carrier = 3 THEN 1e15 ELSE 1.0 END) FROM lane",
 ]
 CHANGES = [
-    "UPDATE lane SET cost = cost * $factor WHERE carrier = $carrier",
-    "UPDATE lane SET cost = NULL, units = cost WHERE carrier IN (SELECT carrier FROM choice)",
-    "DELETE FROM lane WHERE carrier = $carrier AND units < 100",
-    "UPDATE lane SET cost = (SELECT fee FROM toll t WHERE t.carrier = lane.carrier) * $factor WHERE carrier = $carrier",
+    "UPDATE lane SET cost = cost * (SELECT factor FROM pick) WHERE carrier = (SELECT carrier FROM pick)",
+    "UPDATE lane SET cost = NULL, units = cost WHERE carrier IN (SELECT carrier FROM pick)",
+    "DELETE FROM lane WHERE carrier = (SELECT carrier FROM pick) AND units < 100",
+    "UPDATE lane SET cost = (SELECT fee FROM toll t WHERE t.carrier = lane.carrier) * (SELECT factor FROM pick) "
+    "WHERE carrier = (SELECT carrier FROM pick)",
 ]
 
 
@@ -77,7 +79,9 @@ async def test_all_at_once_gives_what_one_by_one_gives(change: str, seeds: tuple
 
 
 async def test_a_change_of_many_rows_is_computed_on_the_whole_table(tmp_path: Path) -> None:
-    opened, candidates = await machine(tmp_path, "UPDATE lane SET cost = cost * $factor WHERE carrier > $carrier")
+    opened, candidates = await machine(
+        tmp_path, "UPDATE lane SET cost = cost * (SELECT factor FROM pick) WHERE carrier > (SELECT carrier FROM pick)"
+    )
     together = opened.outcomes(candidates.places)
     assert (together.batched, opened.dense) == (True, {"lane"})
     alone = opened.outcomes([candidates.places[50]], single=True)
@@ -88,15 +92,14 @@ async def test_a_change_of_many_rows_is_computed_on_the_whole_table(tmp_path: Pa
 async def test_only_sums_over_the_table_are_taken_apart(tmp_path: Path) -> None:
     opened, _ = await machine(tmp_path, CHANGES[0])
     worlds = Worlds(opened.db, opened.parts, opened.cache_of(""), (100, 1))
-    worlds.now = {"lane": Version("x", ("__c",)), "choice": Version("y", ("__c",))}
-    texts = [query.replace("$factor", "(SELECT factor FROM choice)") for query in QUERIES]
-    fit = [sparse.is_made_of_sums(worlds, parse_query("q", text, {}), "lane") for text in texts]
+    worlds.now = {"lane": Version("x", ("__c",)), "pick": Version("y", ("__c",))}
+    fit = [sparse.is_made_of_sums(worlds, parse_query("q", text, {}), "lane") for text in QUERIES]
     assert fit == [True, True, True, True, *[False] * 7, True]
     opened.close()
 
 
 async def test_a_sum_that_loses_its_digits_is_computed_on_the_whole_table(tmp_path: Path) -> None:
     """Without carrier 3, of 1e15 a lane, what remains is small, and a difference would have rounded it."""
-    opened, candidates = await machine(tmp_path, "DELETE FROM lane WHERE carrier = $carrier")
+    opened, candidates = await machine(tmp_path, "DELETE FROM lane WHERE carrier = (SELECT carrier FROM pick)")
     assert opened.outcomes(candidates.places).parts["m11"][""][3] == 3000 - 30
     opened.close()

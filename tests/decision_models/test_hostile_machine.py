@@ -12,14 +12,19 @@ from decisor.session.decision_models import opened_model
 from decisor.system.structured_files import FileFault
 
 MODEL = """
+format = 3
 decide = "x"
-choice = '''{choice}'''
+choice.pick.rows = '''{choice}'''
 change = '''{change}'''
 [measure.cost]
 goal = "min"
 sql = '''{sql}'''
 """
-CHOICE, CHANGE, SQL = "SELECT name FROM site", "DELETE FROM site WHERE name = $name", "SELECT sum(rent) FROM site"
+CHOICE, CHANGE, SQL = (
+    "SELECT name FROM site",
+    "DELETE FROM site WHERE name = (SELECT name FROM pick)",
+    "SELECT sum(rent) FROM site",
+)
 QUERIES = [
     "SELECT count(*) FROM read_csv('/etc/passwd')",
     "SELECT content FROM read_text('/etc/hostname')",
@@ -130,7 +135,7 @@ async def test_the_source_is_as_it_was(tmp_path: Path) -> None:
 )
 async def test_a_copy_query_meets_the_guard_of_its_source(query: str, tmp_path: Path) -> None:
     text = MODEL.format(choice=CHOICE, change=CHANGE, sql=SQL) + f'[copy]\nsite = """{query}"""\n'
-    with pytest.raises(SetupError, match="line 9: site cannot be copied: Refused"):
+    with pytest.raises(SetupError, match="line 10: site cannot be copied: Refused"):
         async with opened_model(parse_model(text), database(tmp_path, SITES)):
             pass
 
@@ -163,13 +168,14 @@ async def test_a_swarm_of_rows_is_stopped_and_does_not_take_the_machine_along(tm
         "a = " + "[" * 100_000,
         "seconds = " + "9" * 5000,
         "seconds = nan",
-        "decide = 1",
+        "format = 3\ndecide = 1",
         '"a\\nb" = 1',
         "x = '" + "y" * 2_000_000 + "'",
-        "decide = 'x'\n[measure]\n",
+        "format = 3\ndecide = 'x'\n[measure]\n",
         "[measure.'a b']\ngoal = 'min'",
-        "decide = 'x'\nseconds = inf\n[measure.a]\ngoal='min'\nsql='x'",
-        "decide = 'x'\nchoice = 'SELECT 1'\ntake = 0\n[measure.a]\ngoal='min'\nsql='SELECT 1'",
+        "format = 3\ndecide = 'x'\nseconds = inf\n[measure.a]\ngoal='min'\nsql='x'",
+        "format = 3\ndecide = 'x'\nchoice.pick.rows = 'SELECT 1'\nchoice.pick.take = 0\n[measure.a]\n"
+        "goal='min'\nsql='SELECT 1'",
         "measure = 'cost'",
     ],
 )

@@ -26,11 +26,12 @@ from decisor.decision_models.client import OpenModel
 from decisor.decision_models.ranking import rank_model
 from decisor.system.wording import wilson_interval_95
 
-CELLS = """decide = "x"
-choice = "SELECT n, which FROM cell"
+CELLS = """format = 3
+decide = "x"
+choice.pick.rows = "SELECT n, which FROM cell"
 [measure.value]
 goal = "min"
-sql = "SELECT CASE WHEN $which = 'a' THEN a ELSE b END FROM cell WHERE n = $n AND which = $which"
+sql = "SELECT CASE WHEN which = 'a' THEN a ELSE b END FROM cell JOIN pick USING (n, which)"
 [input]
 "cell.a" = { spread = "10 % each" }
 "cell.b" = { spread = "10 % by grp" }
@@ -62,8 +63,9 @@ async def test_rows_inputs_and_groups_vary_independently_and_uniformly(tmp_path:
 async def test_a_spread_that_moves_a_constant_is_found(tmp_path: Path) -> None:
     from decisor.decision_models.checks import check_model
 
-    text = """decide = "x"\nchoice = "SELECT who, price, currency FROM bid"\n[measure.cost]\ngoal = "min"\nunit = "EUR"
-sql = "SELECT $price * eur FROM rate WHERE currency = $currency"\n[input]\n"rate.eur" = { spread = "5 % each" }"""
+    text = """format = 3
+decide = "x"\nchoice.pick.rows = "SELECT who, price, currency FROM bid"\n[measure.cost]\ngoal = "min"\nunit = "EUR"
+sql = "SELECT price * eur FROM rate JOIN pick USING (currency)"\n[input]\n"rate.eur" = { spread = "5 % each" }"""
     tables = """CREATE TABLE bid AS SELECT * FROM (VALUES ('a', 5.0, 'EUR'), ('b', 6.0, 'SEK')) t(who, price, currency);
 CREATE TABLE rate AS SELECT * FROM (VALUES ('EUR', 1.0), ('SEK', 0.09)) t(currency, eur)"""
     async with opened(tmp_path, text, tables) as model:
@@ -90,14 +92,15 @@ class Spreading:
 
     @property
     def toml(self) -> str:
-        rule = "" if self.most is None else f'[rule.budget]\nmeasure = "cost"\nat_most = {self.most!r}\n'
+        rule = "" if self.most is None else f'[rule.budget]\nrows = "measured"\nmust = "cost <= {self.most!r}"\n'
         how = {
             column: f"{percent} % {how if how in ('each', 'together') else f'by {how}'}"
             for column, (percent, how) in self.spreads.items()
         }
         inputs = "\n".join(f'"{self.table}.{column}" = {{ spread = "{words}" }}' for column, words in how.items())
-        return f"""decide = "x"\nchoice = "SELECT DISTINCT who FROM {self.table} ORDER BY who"
-[measure.cost]\ngoal = "min"\nsql = "SELECT sum(cost * units) FROM {self.table} WHERE who = $who"
+        return f"""format = 3
+decide = "x"\nchoice.pick.rows = "SELECT DISTINCT who FROM {self.table} ORDER BY who"
+[measure.cost]\ngoal = "min"\nsql = "SELECT sum(cost * units) FROM {self.table} WHERE who = (SELECT who FROM pick)"
 {rule}[input]\n{inputs}"""
 
     @property

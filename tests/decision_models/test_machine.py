@@ -14,13 +14,14 @@ from decisor.errors import ToolError
 from decisor.system.wording import format_ranking
 
 PRICES = """
+format = 3
 decide = "a price for each product"
-choice = "SELECT product, factor FROM step"
-take   = "one per product"
+choice.pick.rows = "SELECT product, factor FROM step"
+choice.pick.take   = "one per product"
 change = '''
 UPDATE item SET units = units * (SELECT exp(sum(e.value * ln(c.factor)))
-    FROM elasticity e JOIN choice c ON c.product = e.changed WHERE e.product = item.product);
-UPDATE item SET price = price * (SELECT factor FROM choice c WHERE c.product = item.product)'''
+    FROM elasticity e JOIN pick c ON c.product = e.changed WHERE e.product = item.product);
+UPDATE item SET price = price * (SELECT factor FROM pick c WHERE c.product = item.product)'''
 [measure.profit]
 goal = "max"
 unit = "EUR"
@@ -29,7 +30,7 @@ sql  = "SELECT sum(units * (price - cost)) FROM item"
 goal = "max"
 sql  = "SELECT sum(units) FROM item"
 [rule.order]
-broken = "SELECT a.price AS pro, b.price AS plus FROM item a, item b WHERE a.product = 'pro' AND b.product = 'plus' AND a.price < 1.4 * b.price"
+absent = "SELECT a.price AS pro, b.price AS plus FROM item a, item b WHERE a.product = 'pro' AND b.product = 'plus' AND a.price < 1.4 * b.price"
 [input]
 "elasticity.value" = { spread = "30 % each" }
 "item.cost"        = { lowers = "profit", spread = "5 % each" }
@@ -41,17 +42,18 @@ CREATE TABLE step AS SELECT product, factor FROM item, (VALUES (.9),(.95),(1.0),
 CREATE TABLE elasticity AS SELECT * FROM (VALUES ('basic','basic',-2.1),('basic','plus',.6),('plus','basic',.5),
     ('plus','plus',-1.9),('pro','plus',.5),('pro','pro',-1.4)) t(product, changed, value);"""
 STAFF = """
+format = 3
 decide = "how many people answer the phone"
-choice = "SELECT range AS people FROM range(1, 31)"
+choice.pick.rows = "SELECT range AS people FROM range(1, 31)"
 [measure.wages]
 goal = "min"
-sql  = "SELECT $people * wage FROM shop"
+sql  = "SELECT (SELECT people FROM pick) * wage FROM shop"
 [measure.wait]
 goal = "min"
-sql  = "SELECT load / $people FROM shop"
+sql  = "SELECT load / (SELECT people FROM pick) FROM shop"
 [rule.wait]
-measure = "wait"
-at_most = "SELECT patience FROM shop"
+rows = "SELECT wait, patience FROM measured, shop"
+must = "wait <= patience"
 [scenario.busy]
 change = "UPDATE shop SET load = load * 2"
 [input]
@@ -59,11 +61,12 @@ change = "UPDATE shop SET load = load * 2"
 """
 SHOP = "CREATE TABLE shop AS SELECT 24.0 AS wage, 55 AS load, 5.0 AS patience"
 GROWTH = """
+format = 3
 decide = "the rate"
-choice = "SELECT rate FROM rates"
+choice.pick.rows = "SELECT rate FROM rates"
 [recompute]
 until = "SELECT sum(level) FROM tank"
-sql = "UPDATE tank SET level = level * $rate + 1"
+sql = "UPDATE tank SET level = level * (SELECT rate FROM pick) + 1"
 [measure.level]
 goal = "max"
 sql = "SELECT level FROM tank"
@@ -175,8 +178,8 @@ async def test_a_limit_of_seconds_ends_it_with_what_is_known(tmp_path: Path) -> 
 @pytest.mark.slow
 async def test_one_after_the_other_where_a_statement_cannot_be_rewritten(tmp_path: Path) -> None:
     text = CLOSE.replace(
-        'change = "DELETE FROM site WHERE name IN (SELECT name FROM choice)"',
-        'change = "DELETE FROM site WHERE name IN (SELECT name FROM choice); '
+        'change = "DELETE FROM site WHERE name IN (SELECT name FROM pick)"',
+        'change = "DELETE FROM site WHERE name IN (SELECT name FROM pick); '
         'INSERT INTO site BY NAME SELECT * FROM site WHERE rent < 0"',
     )
     async with opened(tmp_path) as model:
@@ -190,14 +193,13 @@ async def test_one_after_the_other_where_a_statement_cannot_be_rewritten(tmp_pat
 
 async def test_a_statement_that_fails_is_named_by_its_line(tmp_path: Path) -> None:
     async with opened(tmp_path, CLOSE.replace("sum(rent)", "sum(rents)")) as model:
-        with pytest.raises(ToolError, match=r"line 10: measure\.cost\.sql: Binder Error.*rents"):
+        with pytest.raises(ToolError, match=r"line 11: measure\.cost\.sql: Binder Error.*rents"):
             model.outcomes([0])
 
 
 async def test_what_depends_on_the_order_of_rows_is_no_ranking(tmp_path: Path) -> None:
-    text = (
-        'decide = "x"\nchoice = "SELECT name FROM site"\n[measure.n]\ngoal = "min"\nsql = "SELECT count(*) FROM site"\n'
-    )
+    text = 'format = 3\ndecide = "x"\nchoice.pick.rows = "SELECT name FROM site"\n[measure.n]\n'
+    text += 'goal = "min"\nsql = "SELECT count(*) FROM site"\n'
     async with opened(tmp_path, text) as model:
         ranking = rank_model(model)
         assert len(ranking.ties) == 7 and ranking.margin is None and ranking.robustness is None

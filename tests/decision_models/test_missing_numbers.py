@@ -15,11 +15,12 @@ from decisor.system.wording import format_ranking
 
 OFFERS = """CREATE TABLE offer AS SELECT * FROM (VALUES ('Ahorn', 12.5, 2), ('Buche', NULL, 3), ('Cedar', 9.0, 0))
     t(name, price, share)"""
-CHEAPEST = """decide = "x"
-choice = "SELECT name, price, share FROM offer"
+CHEAPEST = """format = 3
+decide = "x"
+choice.pick.rows = "SELECT name, price, share FROM offer"
 [measure.cost]
 goal = "min"
-sql = "SELECT $price"
+sql = "SELECT (SELECT price FROM pick)"
 """
 
 
@@ -31,15 +32,17 @@ async def test_a_supplier_without_a_price_is_out_and_its_row_and_column_are_name
 
 
 async def test_the_row_of_another_table_that_lacks_a_number_is_named(tmp_path: Path) -> None:
-    text = CHEAPEST.replace("SELECT $price", "SELECT price + 0 FROM offer WHERE name = $name").replace(
-        "SELECT name, price, share FROM", "SELECT name FROM"
-    )
+    text = CHEAPEST.replace(
+        "SELECT (SELECT price FROM pick)", "SELECT price + 0 FROM offer WHERE name = (SELECT name FROM pick)"
+    ).replace("SELECT name, price, share FROM", "SELECT name FROM")
     async with opened(tmp_path, text, OFFERS) as model:
         assert "offer.price is NULL in the row name Buche" in format_ranking(rank_model(model))
 
 
 async def test_an_infinite_outcome_does_not_win(tmp_path: Path) -> None:
-    text = CHEAPEST.replace("SELECT $price", "SELECT $price / $share").replace('"min"', '"max"')
+    text = CHEAPEST.replace(
+        "SELECT (SELECT price FROM pick)", "SELECT (SELECT price FROM pick) / (SELECT share FROM pick)"
+    ).replace('"min"', '"max"')
     async with opened(tmp_path, text, OFFERS) as model:
         ranking = rank_model(model)
     assert [one.name for one in ranking.options] == ["Ahorn"] and "nan" not in format_ranking(ranking)
@@ -50,19 +53,19 @@ async def test_an_infinite_outcome_does_not_win(tmp_path: Path) -> None:
     ("sql", "told"),
     [
         (
-            "SELECT sum(price) FROM offer WHERE name <> $name",
+            "SELECT sum(price) FROM offer WHERE name <> (SELECT name FROM pick)",
             "SUM(price) passes over rows of offer whose price is NULL (1 of 3)",
         ),
-        ("SELECT avg(o.price) FROM offer AS o, choice AS c WHERE o.name <> c.name", "whose price is NULL (1 of 3)"),
-        ("SELECT min(price) FROM choice", "MIN(price) passes over rows of choice whose price is NULL (1 of 3)"),
-        ("SELECT sum(coalesce(price, 0)) FROM offer WHERE name <> $name", ""),
-        ("SELECT sum(price) FROM offer WHERE price IS NOT NULL AND name <> $name", ""),
-        ("SELECT sum(share) FROM offer WHERE name <> $name", ""),
+        ("SELECT avg(o.price) FROM offer AS o, pick AS c WHERE o.name <> c.name", "whose price is NULL (1 of 3)"),
+        ("SELECT min(price) FROM pick", "MIN(price) passes over rows of pick whose price is NULL (1 of 3)"),
+        ("SELECT sum(coalesce(price, 0)) FROM offer WHERE name <> (SELECT name FROM pick)", ""),
+        ("SELECT sum(price) FROM offer WHERE price IS NOT NULL AND name <> (SELECT name FROM pick)", ""),
+        ("SELECT sum(share) FROM offer WHERE name <> (SELECT name FROM pick)", ""),
         ("SELECT count(price) FROM offer", ""),
     ],
 )
 async def test_a_cell_that_a_sum_passes_over_is_told(sql: str, told: str, tmp_path: Path) -> None:
-    async with opened(tmp_path, CHEAPEST.replace("SELECT $price", sql), OFFERS) as model:
+    async with opened(tmp_path, CHEAPEST.replace("SELECT (SELECT price FROM pick)", sql), OFFERS) as model:
         notes = [line for line in format_ranking(rank_model(model)).splitlines() if "passes over" in line]
         found = [str(one) for one in check_model(model) if "passes over" in one.words]
     assert len(notes) == len(found) == bool(told)
@@ -70,23 +73,49 @@ async def test_a_cell_that_a_sum_passes_over_is_told(sql: str, told: str, tmp_pa
 
 
 async def test_all_ties_are_counted(tmp_path: Path) -> None:
-    text = 'decide = "x"\nchoice = "SELECT n FROM many"\n[measure.a]\ngoal = "min"\nsql = "SELECT 1"'
+    text = (
+        'format = 3\ndecide = "x"\nchoice.pick.rows = "SELECT n FROM many"\n[measure.a]\ngoal = "min"\nsql = "SELECT 1"'
+    )
     async with opened(tmp_path, text, "CREATE TABLE many AS SELECT range AS n FROM range(2500)") as model:
         assert "(2,500 in all)" in format_ranking(rank_model(model))
 
 
-async def test_a_limit_that_is_null_is_an_error(tmp_path: Path) -> None:
-    text = CHEAPEST + '[rule.most]\nmeasure = "cost"\nat_most = "SELECT max(price) FROM offer WHERE name = \'none\'"'
+LIMITED = f"""{CHEAPEST}[rule.most]
+rows = "SELECT cost, (SELECT max(price) FROM offer WHERE price < 0) AS most FROM measured"
+"""
+
+
+async def test_a_limit_that_is_null_is_met_by_nobody_and_told(tmp_path: Path) -> None:
+    async with opened(tmp_path, f'{LIMITED}must = "cost <= most"\nbecause = "{{cost}} is over"', OFFERS) as model:
+        assert model.outcomes().broken.all()
+        words = format_ranking(rank_model(model))
+    assert "rule.most: cost <= most is NULL for Cedar in the row cost 9, most nothing, and counts as broken" in words
+    assert "Ahorn (12.5) is ruled out by most: 12.5 is over (most is NULL, which meets no condition)" in words
+
+
+async def test_a_limit_that_is_null_keeps_nobody_out_by_never_and_is_told(tmp_path: Path) -> None:
+    async with opened(tmp_path, f'{LIMITED}never = "cost > most"', OFFERS) as model:
+        ranking = rank_model(model)
+    assert ranking.options[0].name == "Cedar"
+    told = "rule.most: cost > most is NULL for Cedar in the row cost 9, most nothing, and counts as kept"
+    assert told in format_ranking(ranking)
+
+
+async def test_a_missing_cell_of_a_candidate_that_is_ruled_out_is_in_its_reason(tmp_path: Path) -> None:
+    text = f'{CHEAPEST}[rule.most]\nrows = "pick"\nmust = "price <= 12"\nbecause = "{{name}} is dear"'
     async with opened(tmp_path, text, OFFERS) as model:
-        with pytest.raises(ToolError, match=r"rule\.most\.at_most: .*its limit is NULL"):
-            model.outcomes()
+        words = format_ranking(rank_model(model))
+    assert "most: Buche is dear (price is NULL, which meets no condition)" in words and "Ahorn is dear\n" in words
+    assert "is NULL for" not in words
 
 
 async def test_ids_of_thirty_digits_are_told_apart(tmp_path: Path) -> None:
     ids = "123456789012345678901234567890", "123456789012345678901234567891"
     table = f"CREATE TABLE offer AS SELECT unnest([{ids[0]}, {ids[1]}])::DECIMAL(38, 0) AS id, unnest([1, 2]) AS price"
-    text = 'decide = "x"\nchoice = "SELECT id FROM offer"\n[measure.a]\ngoal = "min"\n'
-    async with opened(tmp_path, text + 'sql = "SELECT sum(price) FROM offer WHERE id = $id"', table) as model:
+    text = 'format = 3\ndecide = "x"\nchoice.pick.rows = "SELECT id FROM offer"\n[measure.a]\ngoal = "min"\n'
+    async with opened(
+        tmp_path, text + 'sql = "SELECT sum(price) FROM offer WHERE id = (SELECT id FROM pick)"', table
+    ) as model:
         assert model.outcomes().values[:, 0].tolist() == [1, 2] and model.candidates.name(1) == ids[1]
         with pytest.raises(ToolError, match="no candidate"):
             model.candidates.find("123456789012345678901234567899")
@@ -95,25 +124,25 @@ async def test_ids_of_thirty_digits_are_told_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["BIGINT", "HUGEINT", "DOUBLE", "DECIMAL(9, 2)", "BOOLEAN", "DATE", "VARCHAR"])
 async def test_null_stays_null_in_every_type(kind: str, tmp_path: Path) -> None:
     table = f"CREATE TABLE t AS SELECT NULL::{kind} AS x, 1 AS n UNION ALL SELECT NULL, 2"
-    text = 'decide = "x"\nchoice = "SELECT n FROM t"\n[measure.a]\ngoal = "min"\nsql = "SELECT count(x) FROM t"'
+    text = 'format = 3\ndecide = "x"\nchoice.pick.rows = "SELECT n FROM t"\n[measure.a]\n'
+    text += 'goal = "min"\nsql = "SELECT count(x) FROM t"'
     async with opened(tmp_path, text, table) as model:
         assert model.outcomes().values[:, 0].tolist() == [0, 0]
 
 
-BUY = """decide = "what to buy"
-[variable.buy]
-each = "SELECT name, price, most FROM part"
-kind = "whole"
-[require.enough]
-sum = "buy"
-at_least = 3
-[require.most]
-each = "SELECT name, most FROM part"
-sum = "buy"
-at_most = "most"
+BUY = """format = 3
+decide = "what to buy"
+[unknown.buy]
+per = "SELECT name, price, most FROM part"
+kind = "integer"
+[rule.enough]
+rows = "SELECT sum(amount) AS number FROM buy"
+must = "number >= 3"
+[rule.most]
+rows = "buy"
+must = "amount <= most"
 [measure.cost]
 goal = "min"
-sum = "price * buy"
 sql = "SELECT sum(price * amount) FROM buy"
 """
 

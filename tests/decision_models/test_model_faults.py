@@ -27,11 +27,10 @@ async def test_a_wrong_wish_is_an_error_for_the_model(wish: str, tmp_path: Path)
 
 
 async def test_a_statement_that_fails_is_an_error_for_the_model(tmp_path: Path) -> None:
-    text = (
-        'decide = "x"\nchoice = "SELECT name FROM site"\n[measure.n]\ngoal = "min"\nsql = "SELECT nothing FROM site"\n'
-    )
+    text = 'format = 3\ndecide = "x"\nchoice.pick.rows = "SELECT name FROM site"\n[measure.n]\n'
+    text += 'goal = "min"\nsql = "SELECT nothing FROM site"\n'
     async with opened(tmp_path, text) as model:
-        with pytest.raises(ToolError, match="line 5"):
+        with pytest.raises(ToolError, match="line 6"):
             await ModelTool(model).call("rank")
 
 

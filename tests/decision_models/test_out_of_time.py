@@ -42,15 +42,16 @@ async def test_checks_that_were_not_made_are_a_doubt_that_says_what_took_so_long
 
 
 ENDLESS = """
+format = 3
 decide = "a site"
-choice = "SELECT name FROM site"
+choice.pick.rows = "SELECT name FROM site"
 [measure.cost]
 goal = "min"
 sql = '''WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 - 1 FROM n)
-SELECT count(*) + length($name) FROM n, site'''
+SELECT count(*) + length((SELECT name FROM pick)) FROM n, site'''
 [measure.rent]
 goal = "min"
-sql = "SELECT rent FROM site WHERE name = $name"
+sql = "SELECT rent FROM site WHERE name = (SELECT name FROM pick)"
 [scenario.dear]
 change = "UPDATE site SET rent = rent * 2"
 [input]

@@ -14,13 +14,14 @@ TABLES = f"""CREATE TABLE line AS SELECT * FROM (VALUES {
 }) t(name, cost);
 CREATE TABLE offer AS SELECT DISTINCT name FROM line ORDER BY name;
 CREATE TABLE cap AS SELECT 0.3::DOUBLE AS most"""
-MODEL = """decide = "x"
-choice = "SELECT name FROM offer ORDER BY name"
+MODEL = """format = 3
+decide = "x"
+choice.pick.rows = "SELECT name FROM offer ORDER BY name"
 [measure.one]
 goal = "min"
 sql = "SELECT 1"
 [rule.r]
-broken = "SELECT name, sum(cost) AS load FROM line WHERE name = $name GROUP BY name HAVING {}"
+absent = "SELECT name, sum(cost) AS load FROM line WHERE name = (SELECT name FROM pick) GROUP BY name HAVING {}"
 """
 
 
@@ -54,9 +55,9 @@ async def test_a_rule_compares_within_rounding(comparison: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("comparison", "broken"),
     [
-        ("$id > 9007199254740992", [True, False]),
-        ("$day > DATE '2024-03-01'", [False, True]),
-        ("$name >= 'b'", [False, True]),
+        ("(SELECT id FROM pick) > 9007199254740992", [True, False]),
+        ("(SELECT day FROM pick) > DATE '2024-03-01'", [False, True]),
+        ("(SELECT name FROM pick) >= 'b'", [False, True]),
     ],
 )
 async def test_whole_numbers_dates_and_texts_are_compared_as_they_are(
@@ -64,8 +65,8 @@ async def test_whole_numbers_dates_and_texts_are_compared_as_they_are(
 ) -> None:
     tables = """CREATE TABLE offer AS SELECT * FROM (VALUES ('a', 9007199254740993, DATE '2024-03-01'),
         ('b', 9007199254740992, DATE '2024-03-02')) t(name, id, day)"""
-    text = MODEL.partition("broken")[0].replace("SELECT name FROM", "SELECT name, id, day FROM")
-    async with opened(tmp_path, f'{text}broken = "SELECT 1 AS one WHERE {comparison}"', tables) as model:
+    text = MODEL.partition("absent")[0].replace("SELECT name FROM", "SELECT name, id, day FROM")
+    async with opened(tmp_path, f'{text}absent = "SELECT 1 AS one WHERE {comparison}"', tables) as model:
         assert model.outcomes().broken[:, 0].tolist() == broken
 
 
@@ -90,11 +91,12 @@ async def test_candidates_that_are_equal_in_fractions_stay_in_the_order_of_the_d
     rows = ", ".join(f"('{name}', {cost}::DOUBLE)" for name, texts in costs.items() for cost in texts)
     tables = f"""CREATE TABLE line AS SELECT * FROM (VALUES {rows}) t(name, cost);
         CREATE TABLE offer AS SELECT DISTINCT name FROM line ORDER BY name"""
-    text = f"""decide = "x"
-choice = "SELECT name FROM offer ORDER BY name"
+    text = f"""format = 3
+decide = "x"
+choice.pick.rows = "SELECT name FROM offer ORDER BY name"
 [measure.load]
 goal = "{goal}"
-sql = "SELECT sum(cost) FROM line WHERE name = $name"
+sql = "SELECT sum(cost) FROM line WHERE name = (SELECT name FROM pick)"
 """
     async with opened(tmp_path, text, tables) as model:
         assert "".join(model.candidates.name(at) for at in model.outcomes().order(model.model.first.goal)) == order

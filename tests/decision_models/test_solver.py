@@ -9,11 +9,12 @@ import pytest
 
 from decision_shops import SITES, opened
 from decisor.decision_models.optimize import rank_or_solve, rank_solved, solve_model
+from decisor.decision_models.second_form import upgrade_text
 from decisor.errors import ModelMistake, ToolError
 from decisor.system.wording import format_ranking
 
 pytest.importorskip("highspy")
-CLOSE_MANY = """
+CLOSE_MANY = upgrade_text("""
 decide = "the warehouses to close, and who then serves each customer"
 [variable.keep]
 each = "SELECT name AS site, rent, capacity FROM site"
@@ -42,7 +43,7 @@ sum  = "rent * keep + cost * serve"
 sql  = '''SELECT (SELECT sum(s.rent) FROM site s JOIN keep ON site = name WHERE chosen)
     + (SELECT sum(c.units * l.cost) FROM lane l JOIN customer c ON id = customer
        JOIN serve USING (customer, site) WHERE chosen)'''
-"""
+""")
 
 
 def best_pairs(path: Path) -> list[tuple[float, str]]:
@@ -99,12 +100,13 @@ async def test_what_is_wrong_with_a_program_is_said(part: str, instead: str, com
 
 
 async def test_too_many_candidates_without_a_linear_form_are_refused_with_their_count(tmp_path: Path) -> None:
-    text = """decide = "x"
-choice = "SELECT id FROM customer"
-take = 5
+    text = """format = 3
+decide = "x"
+choice.pick.rows = "SELECT id FROM customer"
+choice.pick.take = 5
 [measure.n]
 goal = "min"
-sql = "SELECT count(DISTINCT id) FROM choice"
+sql = "SELECT count(DISTINCT id) FROM pick"
 """
     async with opened(tmp_path, text, SITES) as model:
         with pytest.raises(
@@ -114,17 +116,17 @@ sql = "SELECT count(DISTINCT id) FROM choice"
 
 
 async def test_trials_tell_choices_apart_that_differ_after_the_last_row_that_is_named(tmp_path: Path) -> None:
-    text = """decide = "x"
-[variable.buy]
-each = "SELECT name, value FROM item ORDER BY name"
-kind = "yes or no"
-[require.number]
-sum = "buy"
-equals = 22
+    text = """format = 3
+decide = "x"
+[unknown.buy]
+per = "SELECT name, value FROM item ORDER BY name"
+kind = "binary"
+[rule.number]
+rows = "SELECT sum(amount) AS number FROM buy"
+must = "number = 22"
 [measure.value]
 goal = "max"
-sum = "value * buy"
-sql = "SELECT sum(value) FROM buy WHERE chosen"
+sql = "SELECT sum(value * amount) FROM buy"
 [input]
 "item.value" = { spread = "20 % each" }
 """
@@ -135,18 +137,18 @@ sql = "SELECT sum(value) FROM buy WHERE chosen"
     assert len(ranking.ties) == 2 and ranking.options[0].name == "a plan with 22 of 23 rows of buy"
 
 
-@pytest.mark.parametrize("bound", ['at_least = "SELECT most FROM cap"', 'at_most = "SELECT -most FROM cap"'])
+@pytest.mark.parametrize("bound", ["bought >= most", "-bought <= -most"])
 async def test_no_amount_is_enough_for_an_infinite_requirement(bound: str, tmp_path: Path) -> None:
-    text = f"""decide = "x"
-[variable.take]
-each = "SELECT name, weight FROM item"
-kind = "whole"
-[require.enough]
-sum = "weight * take"
-{bound}
+    text = f"""format = 3
+decide = "x"
+[unknown.take]
+per = "SELECT name, weight FROM item"
+kind = "integer"
+[rule.enough]
+rows = "SELECT sum(weight * amount) AS bought, (SELECT most FROM cap) AS most FROM take"
+must = "{bound}"
 [measure.weight]
 goal = "min"
-sum = "weight * take"
 sql = "SELECT coalesce(sum(weight * amount), 0) FROM take"
 """
     tables = """CREATE TABLE item AS SELECT 'a' AS name, 2.0::DOUBLE AS weight;

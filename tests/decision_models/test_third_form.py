@@ -21,6 +21,29 @@ from decisor.system.structured_files import FileFault
 from decisor.system.wording import format_ranking
 from decisor.types import Table
 
+SECOND_FORM = """
+decide = "the two warehouses to close"
+choice = "SELECT name FROM site"
+take   = 2
+change = "DELETE FROM site WHERE name IN (SELECT name FROM choice)"
+
+[measure.cost]
+goal = "min"
+unit = "EUR"
+sql  = '''SELECT (SELECT sum(rent) FROM site) + sum(units * cheapest)
+FROM customer JOIN (SELECT customer, min(cost) AS cheapest FROM lane
+                    WHERE site IN (SELECT name FROM site) GROUP BY customer) ON customer = id'''
+
+[rule.capacity]
+text   = "No warehouse may hold more than its capacity."
+broken = '''SELECT site, sum(units) AS load, capacity
+FROM customer JOIN (SELECT customer, arg_min(site, (cost, site)) AS site FROM lane
+                    WHERE site IN (SELECT name FROM site) GROUP BY customer) ON customer = id
+JOIN site ON name = site GROUP BY site, capacity HAVING sum(units) > capacity'''
+say    = "{site} would hold {load} of {capacity}"
+
+"""
+
 DOCS = Path(__file__).parents[2] / "docs" / "decision-models.md"
 
 
@@ -40,7 +63,7 @@ async def outcomes_of(text: str, folder: Path) -> tuple[list[str], np.ndarray, n
         return list(model.candidates.names(range(21))), found.values, found.broken, parts
 
 
-async def test_named_tables_parts_and_must_mean_what_the_second_form_means(tmp_path: Path) -> None:
+async def test_named_tables_and_parts_mean_what_one_query_means(tmp_path: Path) -> None:
     new, old = await outcomes_of(example_of_docs(), tmp_path / "new"), await outcomes_of(CLOSE, tmp_path / "old")
     assert new[0] == old[0] and (new[2] == old[2]).all()
     np.testing.assert_allclose(new[1], old[1], rtol=1e-12)
@@ -48,13 +71,20 @@ async def test_named_tables_parts_and_must_mean_what_the_second_form_means(tmp_p
 
 
 async def test_an_upgraded_file_has_the_same_outcomes(tmp_path: Path) -> None:
-    new, old = await outcomes_of(upgrade_text(CLOSE), tmp_path / "new"), await outcomes_of(CLOSE, tmp_path / "old")
+    new = await outcomes_of(upgrade_text(SECOND_FORM), tmp_path / "new")
+    old = await outcomes_of(CLOSE, tmp_path / "old")
     np.testing.assert_array_equal(new[1], old[1])
     assert new[0] == old[0] and (new[2] == old[2]).all()
 
 
+def test_a_file_of_the_second_form_is_refused_with_the_command_that_upgrades_it() -> None:
+    for text in (SECOND_FORM, 'decide = "x"\n[variable.a]\neach = "t"\nkind = "whole"\n'):
+        with pytest.raises(FileFault, match=r"line 1: .*decisor model upgrade FILE"):
+            parse_model(text)
+
+
 def test_the_command_upgrades_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "old.toml").write_text(CLOSE)
+    (tmp_path / "old.toml").write_text(SECOND_FORM)
     assert run_command_line(["model", "upgrade", str(tmp_path / "old.toml"), "--out", str(tmp_path / "new.toml")]) == 0
     assert parse_model((tmp_path / "new.toml").read_text()).choices[0].name == "pick"
     capsys.readouterr()

@@ -15,9 +15,10 @@ SALES = (
     "CREATE TABLE sales AS SELECT i AS id, i % 3 AS shop, i % 7 + 0.5 AS amount, i % 5 AS pieces FROM range(60) t(i)"
 )
 MODEL = """
+format = 3
 decide = "the shop to close"
-choice = "SELECT DISTINCT shop FROM sales"
-change = "DELETE FROM sales WHERE shop = $shop"
+choice.pick.rows = "SELECT DISTINCT shop FROM sales"
+change = "DELETE FROM sales WHERE shop = (SELECT shop FROM pick)"
 [measure.sold]
 goal = "max"
 sql = "SELECT sum(amount) - sum(pieces) FROM sales"

@@ -9,13 +9,14 @@ import pytest
 
 from decision_shops import opened
 from decisor.decision_models.optimize import rank_or_solve, solve_model
+from decisor.decision_models.second_form import upgrade_text
 from decisor.decision_models.tool import ModelTool, describe_model
 from decisor.errors import ToolError
 from decisor.system.wording import format_ranking
 
 pytest.importorskip("highspy")
 
-LORRY = """
+LORRY = upgrade_text("""
 decide = "which crates go on the lorry"
 [variable.load]
 each = "SELECT crate, value, weight FROM crate"
@@ -29,7 +30,7 @@ goal = "max"
 unit = "EUR"
 sum  = "value * load"
 sql  = "SELECT sum(value) FROM load WHERE chosen"
-"""
+""")
 CRATES = """CREATE TABLE crate AS SELECT * FROM (VALUES ('a', 60.0, 10.0), ('b', 100.0, 20.0), ('c', 120.0, 30.0))
     t(crate, value, weight); CREATE TABLE lorry AS SELECT 50.0 AS most"""
 

@@ -11,20 +11,21 @@ from decisor.errors import ToolError
 from decisor.types import Observation
 
 OFFICES = """
+format = 3
 decide = "the office to rent"
-choice = "SELECT name, seats, metres FROM office"
+choice.pick.rows = "SELECT name, seats, metres FROM office"
 [measure.rent]
 goal = "min"
 unit = "EUR"
-sql = "SELECT o.rent * factor FROM choice JOIN office AS o USING (name), terms"
+sql = "SELECT o.rent * factor FROM pick JOIN office AS o USING (name), terms"
 [measure.way]
 goal = "min"
 unit = "m"
-sql = "SELECT $metres"
+sql = "SELECT (SELECT metres FROM pick)"
 [rule.room]
 text = "Everybody has a seat."
-broken = "SELECT people, $seats AS seats FROM terms WHERE people > $seats"
-say = "{seats} seats for {people} people"
+absent = "SELECT people, (SELECT seats FROM pick) AS seats FROM terms WHERE people > (SELECT seats FROM pick)"
+because = "{seats} seats for {people} people"
 [scenario.hiring]
 text = "Five more people."
 change = "UPDATE terms SET people = people + 5"

@@ -28,9 +28,11 @@ REPLIES = [
     '[{"id": "a", "query": "x", "parents": ["b"]}, {"id": "b", "query": "y", "parents": ["c"]}, '
     '{"id": "c", "query": "z", "parents": ["a"]}]',
     "rank trials=x colour=1 shape=2 size=3", "scenario=", "set x.y = ", "close oak alpha=1 beta=2 gamma=3 delta=4",
-    'decide = "x"\\nzeta = 1\\nalpha = 2\\nbeta = 3\\n[measure.a]\\ngoal = "mox"\\n[rule.r]\\nfoo = 1\\nbar = 2\\n',
-    'decide = "x"\\nchoice = "SELECT 1"\\n'
-    '[measure.a]\\ngoal = "min"\\nsql = "SELECT $p + $q + $r"\\n[measure.a.b]\\nc=1',
+    'format = 3\\ndecide = "x"\\nzeta = 1\\nalpha = 2\\nbeta = 3\\n[measure.a]\\ngoal = "mox"\\n'
+    '[rule.r]\\nfoo = 1\\nbar = 2\\n',
+    'format = 3\\ndecide = "x"\\nchoice.pick.rows = "SELECT 1"\\n'
+    '[measure.a]\\ngoal = "min"\\nsql = "SELECT (SELECT p FROM pick) + (SELECT q FROM pick) + (SELECT r FROM pick)"\\n'
+    '[measure.a.b]\\nc=1',
     '[metric.a]\\nfoo = 1\\nbar = 2\\nbaz = 3\\n[reading.r]\\nmetric = "q"\\n[mtric.x]\\n[jion.y]',
     "SELECT foo(1), bar(2), baz(3)", "SELECT * FROM a.b, sqlite_master, pragma_x, sqlite_dbpage", "DROP TABLE x",
     "SELECT load_extension('x'), readfile('y')", "SELECT 1; SELECT 2", "SELECT getenv('a'), read_csv('x'), uuid()",

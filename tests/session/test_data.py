@@ -17,9 +17,10 @@ from session.conftest import ANSWER, PLAN, QUERY, database, planner
 
 SLOW = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) AS c FROM n"
 MODEL = """
+format = 3
 decide = "the site"
-choice = "SELECT name FROM site"
-change = "UPDATE site SET rent = rent - 1 WHERE name = $name"
+choice.pick.rows = "SELECT name FROM site"
+change = "UPDATE site SET rent = rent - 1 WHERE name = (SELECT name FROM pick)"
 [measure.rent]
 goal = "min"
 sql = "SELECT sum(rent * (name = 'oak')::INT) + 0.5 * sum(rent * (name = 'elm')::INT) FROM site"

@@ -146,9 +146,10 @@ def test_a_file_with_a_fault_is_said_before_anything_is_paid_for(tmp_path: Path)
 
 
 MODEL = """
+format = 3
 decide = "the purchase to cancel"
-choice = "SELECT id FROM purchase"
-change = "DELETE FROM line WHERE purchase_id IN (SELECT id FROM choice)"
+choice.pick.rows = "SELECT id FROM purchase"
+change = "DELETE FROM line WHERE purchase_id IN (SELECT id FROM pick)"
 [measure.revenue]
 goal = "max"
 metric = "net_revenue"

@@ -124,11 +124,12 @@ def test_the_answered_cases_of_a_run_store_are_verified(tmp_path: Path, capsys: 
     assert out.startswith("shops one exact none 0: ") and "shops two" not in out
 
 
-RENTS = """decide = "the site"
-choice = "SELECT name FROM site"
+RENTS = """format = 3
+decide = "the site"
+choice.pick.rows = "SELECT name FROM site"
 [measure.rent]
 goal = "min"
-sql = "SELECT rent FROM site JOIN choice USING (name)"
+sql = "SELECT rent FROM site JOIN pick USING (name)"
 """
 
 

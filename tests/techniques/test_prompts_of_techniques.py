@@ -12,12 +12,10 @@ import decisor
 from decisor.errors import ParseError
 from decisor.llms.scripted import ScriptedLLM
 from decisor.parsing.labelled import refuse_form_text
-from decisor.parsing.toml_reply import TomlReply
 from decisor.runtime.run import Run, Technique
 from decisor.techniques.ircot import SENTENCE
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
-from decisor.techniques.shared.model_draft import check_facts
 from decisor.techniques.shared.observations import LATER_ROWS, Rendering
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Observation, Question, Record
@@ -126,10 +124,3 @@ def test_a_passage_that_stands_in_an_earlier_one_is_shown_once() -> None:
     texts = ["Sales were 12.5 in 2021. Costs fell.", "sales were **12.5** in 2021", "Sales were 13.5 in 2021."]
     lines = Rendering(Observation(tuple(Record(f"o1.r{at}", text=text) for at, text in enumerate(texts, 1)))).text
     assert lines.splitlines()[1] == "[o1.r2] | (the same as o1.r1)" and "13.5" in lines
-
-
-def test_a_year_in_a_sentence_that_is_set_aside_is_no_number_of_a_rule() -> None:
-    reply = TomlReply("", {"decide": "site", "choice": {"site": {}}, "measure": {"cost": {}}, "how": [1], "aside": [2]})
-    check_facts(reply, ["Which site costs least?", "Since 2021 the plants have been ours."])
-    with pytest.raises(ParseError, match="A sentence with a number is not aside"):
-        check_facts(reply, ["Which site costs least?", "Of each site at most 2000 tons may be stored."])

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from decisor.cli.ask import read_question_text, read_rules
+from decisor.cli.ask import read_question_text, read_rules, report_saved_run
 from decisor.cli.output import Exit, exit_of, find_place, output_console, print_findings, print_json, rewrite_line
 from decisor.cli.request_options import takes_request
 from decisor.errors import SetupError, ToolError
+from decisor.history.recorder import Keeping
+from decisor.session.config import resolve_config
 from decisor.session.request import AskRequest
 from decisor.types import Question
 
@@ -34,30 +36,48 @@ DB = "The database it is about: a URL or a file."
 APPROVE = "Is this what you mean? [y = write it, n = do not, or say what is wrong] "
 
 
-@takes_request("goal", "llm", "settings", "limits", "trace", leave_out=["dollars", "seconds", "actions"])
+@takes_request(
+    "docs",
+    "tools",
+    "row_values",
+    "goal",
+    "llm",
+    "settings",
+    "limits",
+    "trace",
+    leave_out=["dollars", "seconds", "actions"],
+)
 def draft_model_command(
     request: AskRequest,
     question: Annotated[str, typer.Argument(help="What is to be decided. - reads it from standard input.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the model is written.")],
     db: Annotated[str, typer.Option("--db", metavar="URL", help=DB)],
     rules: Annotated[Path | None, typer.Option("--rules", help="A text file with the rules to decide by.")] = None,
+    accept: Annotated[bool, typer.Option("--accept", help="Adopt corrections from documents unasked.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Draft a decision model of a question, check it on real rows, and write it.
 
-    At a terminal it asks about points that the rules leave open, one question at a time, and for approval. The exit
-    code is 4 if two models differ: both are written.
+    At a terminal it asks about points that the rules leave open, about each correction that a document makes, and for
+    approval. It is a run of the history: decisor approve N --by NAME. The exit code is 4 if two models differ: both are
+    written.
     """
     from decisor.session.decision_models import draft_model
+    from decisor.session.user_tools import ToolSpecs
     from decisor.tools.toolbox import ask_on_terminal, is_person_present
 
     if out.exists():
         raise SetupError(f"{out} is there already: name another --out file.")
     whole = Question(read_question_text(question), read_rules(rules), request.goal)
-    with redirect_stdout(sys.stderr) if as_json else nullcontext():  # a person's own tools may print
+    keeping = Keeping() if resolve_config().keeps_history else None
+    with redirect_stdout(sys.stderr) if as_json else nullcontext(), report_saved_run(keeping):  # tools may print
         drafts = draft_model(
             whole,
             db=find_place(db),
+            docs=list(map(find_place, request.docs)),
+            tools=ToolSpecs(request.tools, row_values=request.row_values),
+            accept=accept,
+            history=keeping or False,
             settings=request.settings,
             llm=request.llm,
             trace=request.trace,

@@ -251,6 +251,9 @@ def explain_broken_rule(model: DecisionModel, name: str, reason: Reason | None) 
     else:
         cells = ", ".join(f"{key} {format_rule_value(value)}" for key, value in row.items())
         sentence = f"{rule.text} ({cells})" if rule.text else cells
+    # A missing number is no number beyond a limit: whoever reads the reason has to know it.
+    lacks = [name for name, cell in row.items() if cell is None and re.search(rf"\b{name}\b", rule.must, re.I)]
+    sentence += f" ({lacks[0]} is NULL, which meets no condition)" if lacks else ""
     return f"{sentence} (and {format_count(reason.count - 1, 'more row')})" if reason.count > 1 else sentence
 
 

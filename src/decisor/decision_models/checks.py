@@ -270,8 +270,8 @@ def check_constants(subject: CheckSubject) -> Iterator[Finding]:
 def check_units(subject: CheckSubject) -> Iterator[Finding]:
     """Check 10: report a measure that does not scale with all inputs in its unit.
 
-    These inputs are multiplied by seven. It is only a doubt if the model has parameters that are numbers, since one may
-    be a constant in that unit.
+    These inputs are multiplied by seven. It is only a doubt if the model has parameters that are numbers, or functions,
+    since one may be a constant in that unit.
     """
     model = subject.model.model
     for at, measure in enumerate(model.measures):
@@ -302,7 +302,7 @@ def check_units(subject: CheckSubject) -> Iterator[Finding]:
                 f"{subject.name(place)} is {grown}: a column or a constant in that unit is missing in [input], or "
                 "two units are mixed"
             )
-            constants = any(isinstance(value, int | float) for value in model.parameters.values())
+            constants = model.functions or any(isinstance(value, int | float) for value in model.parameters.values())
             yield Finding(10, model.line("measure", measure.name, "unit"), words, "doubt" if constants else "error")
 
 

@@ -177,6 +177,15 @@ class OpenModel:
                 progress(at, len(chosen))
         return gathered.outcomes(stopped, time.monotonic() - began)
 
+    def unjudged(self, candidate: int, scenario: str, changes: str, seconds: float) -> dict[str, Reason]:
+        """Return the rows for which the condition of a rule is NULL, by rule, for one candidate."""
+        if not any(rule.rows for rule in self.model.tested):
+            return {}
+        gathered = OutcomeCollector([candidate], (), self.rules)
+        wish = {"scenario": scenario, "changes": changes, "most": 1, "single": True, "unjudged": True}
+        self._part(gathered, wish, [candidate], 0, range(0), self._bounded(seconds))
+        return {rule: reason for (_, rule), reason in gathered.reasons.items()}
+
     def trials(
         self,
         candidates: Iterable[int],
@@ -348,8 +357,6 @@ def add_line_number(model: DecisionModel, complaint: str) -> str:
     words = complaint.removeprefix("Refused: ")
     part = re.split(r"[: ]", words, maxsplit=1)[0]
     line = model.line(*part.split(".")) if part.split(".")[0] in HEADS else 0
-    # A file of the second form calls some parts otherwise.
-    complaint = complaint.replace(part, model.written.get(part, part), 1)
     return f"line {line}: {complaint}" if line else complaint
 
 

@@ -137,9 +137,6 @@ def find_named_tables(model: DecisionModel, source: Schema) -> Iterator[tuple[st
         if lower in covered or (lower not in words and (lower.isidentifier() or lower not in texts)):
             continue
         if lower in own:
-            # The second form has this name for every choice.
-            if lower == "choice":
-                continue
             raise SetupError(
                 f"There is a table {table.name} in the data: what is decided and named tables are tables of their own. "
                 f"Call it another name, such as {table.name}_taken."

@@ -1,7 +1,4 @@
-"""The parser of a decision model's file: every fault is named with its line.
-
-A file without ``format = 3`` is of the second form, which ``second_form`` reads.
-"""
+"""The parser of a decision model's file: every fault is named with its line."""
 
 from __future__ import annotations
 
@@ -15,9 +12,12 @@ from decisor.decision_models.schema import (
     build_model_of_file,
     raise_contradictions,
 )
-from decisor.decision_models.second_form import build_second_form
 from decisor.errors import SetupError
 from decisor.system.structured_files import MAX_CHARS, FileFault, TomlFile, read_text_file
+
+OLD = {"choice", "variable", "require", "take"}
+"""Keys by which a file of the second form is known."""
+OLD_FORM = "this file is of an earlier form: write it anew with `decisor model upgrade FILE --out NEW`"
 
 
 def read_model_text(path: Path) -> str:
@@ -49,9 +49,9 @@ def parse_model(text: str, **parameters: Scalar) -> DecisionModel:
 
 
 def build_model(toml: TomlFile, text: str, **parameters: Scalar) -> DecisionModel:
-    """Build the model of a TOML file of either form; raise FileFault with all faults."""
-    if "format" not in toml.content:
-        return build_second_form(toml, text, parameters)
+    """Build the model of a TOML file; raise FileFault with all faults."""
+    if "format" not in toml.content and OLD & toml.content.keys() and not isinstance(toml.content.get("choice"), dict):
+        raise FileFault([(1, OLD_FORM)])
     toml.name_sections(*SECTIONS)
     file = toml.decode(MODEL_FILE, "a decision model")
     model = build_model_of_file(file, text, toml.lines, parameters)

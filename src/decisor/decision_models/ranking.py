@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from decisor.decision_models.candidates import explain_broken_rule
+from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
 from decisor.decision_models.client import MORE_SECONDS, OpenModel, Progress, TimeOver
 from decisor.decision_models.copies import Copy
 from decisor.decision_models.outcomes import Outcomes, measure_lead
 from decisor.errors import ToolError
 from decisor.system.text import quote_identifier
+from decisor.system.wording import format_count
 from decisor.types import Excluded, Goal, Option, Ranking, Turn, Value, WhatIf, Winner
 
 if TYPE_CHECKING:
@@ -478,6 +479,10 @@ def rank_model(
     if not outcomes.stopped:
         check_joint_outcomes(model, outcomes, scenario, changes, seconds - (time.monotonic() - began))
     ranking = rank_outcomes(model, outcomes)
+    if not outcomes.stopped:
+        left = seconds - (time.monotonic() - began)
+        notes = tuple(describe_unjudged_rows(model, outcomes, scenario, changes, left))
+        ranking = replace(ranking, left_out=(*ranking.left_out, *notes))
     varied = tuple(f"{column.name} {column.spread}" for column in model.model.varied)
     left = seconds - (time.monotonic() - began)
     if not trials or not varied or not ranking.options:
@@ -491,6 +496,28 @@ def rank_model(
     except (ToolError, TimeOver) as error:
         return replace(ranking, stopped=f"No trial was finished: {error}".rstrip("."))
     return replace(add_trials(model, ranking, shaken, varied), covered=describe_trial_coverage(outcomes, len(few)))
+
+
+def describe_unjudged_rows(
+    model: OpenModel, outcomes: Outcomes, scenario: str, changes: str, seconds: float
+) -> Iterator[str]:
+    """Say for which rows of the best candidate a rule compares with NULL: ``must`` is broken then, ``never`` is kept.
+
+    If none is allowed, it is that of the excluded ones which would be best.
+    """
+    first = model.model.first
+    order = outcomes.order(first.goal)
+    costs = outcomes.values[:, 0] * (1 if first.goal == "min" else -1)
+    place = order[0] if len(order) else int(np.argmin(np.where(np.isfinite(costs), costs, np.inf)))
+    candidate = int(outcomes.candidates[place])
+    for name, reason in model.unjudged(candidate, scenario, changes, seconds).items():
+        rule = model.model.rule(name)
+        row = ", ".join(f"{key} {format_rule_value(value)}" for key, value in reason.rows[0].items())
+        more = f" (and {format_count(reason.count - 1, 'more row')})" if reason.count > 1 else ""
+        yield (
+            f"rule.{name}: {rule.must or rule.never} is NULL for {model.candidates.name(candidate)} in the row {row}"
+            f"{more}, and counts as {'broken' if rule.must else 'kept'}: mend the data, or write coalesce"
+        )
 
 
 def describe_trial_coverage(outcomes: Outcomes, few: int) -> str:

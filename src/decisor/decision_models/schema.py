@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, MinLen
 
 from decisor.system.serialization import SECTION_NAME, DocumentFormat, SectionName, TextRule
 from decisor.system.structured_files import FileFault, Lines, find_line_number
@@ -66,6 +66,29 @@ class NamedTable:
     """What it holds, in words."""
     key: Texts = ()
     """Columns that tell its rows apart."""
+
+
+@dataclass(frozen=True)
+class FunctionTable:
+    """What a person's function gave, called once: a table that statements read under its name."""
+
+    name: Annotated[str, SectionName()]
+    call: Text
+    """Name of the function among the tools."""
+    rows: Text
+    """A query of the arguments: each column is an argument of its name."""
+    gives: Mapping[PartName, str]
+    """The values that are taken of its result, and their units."""
+    at: Text
+    """When it was called."""
+    values: Annotated[tuple[Mapping[PartName, Scalar], ...], MinLen(1)]
+    """Arguments and values of each call."""
+
+    @property
+    def table(self) -> NamedTable:
+        rows = ", ".join(f"({', '.join(map(write_literal, row.values()))})" for row in self.values)
+        columns = ", ".join(self.values[0])
+        return NamedTable(self.name, f"SELECT * FROM (VALUES {rows}) AS f({columns})", f"{self.call}, called {self.at}")
 
 
 @dataclass(frozen=True)
@@ -328,6 +351,8 @@ class DecisionModel:
     choices: tuple[RowChoice, ...] = ()
     unknowns: tuple[Unknown, ...] = ()
     tables: tuple[NamedTable, ...] = ()
+    functions: tuple[str, ...] = ()
+    """Names of the tables that hold what a function gave."""
     change: str = ""
     recompute: Recompute | None = None
     rules: tuple[Rule, ...] = ()
@@ -347,8 +372,6 @@ class DecisionModel:
     """The longest that a statement may take."""
     text: str = field(default="", repr=False, compare=False)
     lines: Lines = field(default_factory=dict, repr=False, compare=False)
-    written: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """Parts that the file calls otherwise: rule.NAME.broken by rule.NAME.absent, for a file of the second form."""
 
     @property
     def first(self) -> Measure:
@@ -381,8 +404,7 @@ class DecisionModel:
 
     def line(self, *path: str) -> int:
         """Return the line of a part of the file, from 1; 0 if it has none."""
-        written = self.written.get(".".join(path))
-        return find_line_number(self.lines, tuple(written.split(".")) if written else path)
+        return find_line_number(self.lines, path)
 
     def statements(self) -> dict[str, str]:
         """Return the SQL of each part of the file (measure.NAME.part.PART) that runs on the copy."""
@@ -425,6 +447,7 @@ class ModelFile:
     measure: Mapping[PartName, Measure]
     choice: Mapping[PartName, RowChoice] = field(default_factory=dict)
     unknown: Mapping[PartName, Unknown] = field(default_factory=dict)
+    function: Mapping[PartName, FunctionTable] = field(default_factory=dict)
     table: Mapping[PartName, NamedTable | Text] = field(default_factory=dict)
     """Queries with a name, in the order in which they read each other."""
     change: Statements = ""
@@ -447,7 +470,7 @@ class ModelFile:
 
 KEYS = {"name": SECTION_NAME, "variation": "spread", "becomes": "is"}
 MODEL_FILE = DocumentFormat(ModelFile, is_closed=True, keys=KEYS)
-SECTIONS = ("measure", "choice", "unknown", "table", "rule", "scenario", "input")
+SECTIONS = ("measure", "choice", "unknown", "function", "table", "rule", "scenario", "input")
 
 
 def build_model_of_file(file: ModelFile, text: str, lines: Lines, parameters: Mapping[str, Scalar]) -> DecisionModel:
@@ -458,7 +481,11 @@ def build_model_of_file(file: ModelFile, text: str, lines: Lines, parameters: Ma
         measures=tuple(file.measure.values()),
         choices=tuple(file.choice.values()),
         unknowns=tuple(file.unknown.values()),
-        tables=tuple(one if isinstance(one, NamedTable) else NamedTable(name, one) for name, one in file.table.items()),
+        tables=(
+            *(one.table for one in file.function.values()),
+            *(one if isinstance(one, NamedTable) else NamedTable(name, one) for name, one in file.table.items()),
+        ),
+        functions=tuple(file.function),
         change=file.change,
         recompute=file.recompute,
         rules=tuple(file.rule.values()),
@@ -474,6 +501,25 @@ def build_model_of_file(file: ModelFile, text: str, lines: Lines, parameters: Ma
         text=text,
         lines=lines,
     )
+
+
+DRAFTED = ("choice", "unknown", "table", "change", "recompute", "measure", "rule", "input", "parameter", "copy")
+
+
+def describe_model_keys() -> str:
+    """Describe the keys of a model file that an LLM may write, by the classes of this module."""
+    schema = MODEL_FILE.json_schema("")
+    lines = []
+    for name in DRAFTED:
+        part = schema["properties"][name]
+        found = re.search(r"#/\$defs/(\w+)", str(part))
+        inside = schema["$defs"][found[1]].get("properties", {}) if found else {}
+        words = part.get("description") or (schema["$defs"][found[1]].get("description", "") if found else "")
+        lines.append(f"{name}: {' '.join(words.split())}")
+        lines += [
+            f"  {key}: {' '.join(one.get('description', '').split())}".rstrip(": ") for key, one in inside.items()
+        ]
+    return "\n".join(lines)
 
 
 def propose_corrections(corrections: tuple[Correction, ...]) -> Iterator[Scenario]:

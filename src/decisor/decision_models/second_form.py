@@ -1,8 +1,7 @@
-"""Decision models of the second form, read as models of the present one.
+"""``decisor model upgrade``: a decision model of the second form, written in the present one.
 
 In the second form the chosen rows are the table ``choice``, a single one has its columns as ``$column``, a rule has a
 query of the rows that break it or a bound on a measure, and the solver has sums of its own ([variable], [require]).
-``build_second_form`` reads such a file; ``upgrade_text`` writes it in the present form.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le
 
+from decisor.decision_models.file import parse_model
 from decisor.decision_models.schema import (
     KEYS,
     MAX_SECONDS,
@@ -34,12 +34,11 @@ from decisor.decision_models.schema import (
     Text,
     Texts,
     Unknown,
-    find_model_contradictions,
     parse_take,
     write_literal,
 )
 from decisor.system.serialization import DocumentFormat, SectionName, TextRule
-from decisor.system.structured_files import FileFault, TomlFile, find_line_number
+from decisor.system.structured_files import FileFault, TomlFile
 from decisor.system.text import quote_identifier
 from decisor.types import Goal
 
@@ -163,66 +162,13 @@ SECOND_FILE = DocumentFormat(SecondFile, is_closed=True, keys=KEYS)
 SECTIONS = ("measure", "rule", "scenario", "input", "variable", "require")
 
 
-def build_second_form(toml: TomlFile, text: str, parameters: Mapping[str, Scalar]) -> DecisionModel:
-    """Build the model of a file of the second form; raise FileFault with all faults."""
-    toml.name_sections(*SECTIONS)
-    file = toml.decode(SECOND_FILE, "a decision model")
-
-    def raise_faults(faults: list[tuple[int, str]]) -> None:
-        if faults:
-            raise FileFault(faults)
-
-    raise_faults([(find_line_number(toml.lines, path), words) for path, words in find_second_faults(file)])
-    form = SecondForm(file, {**file.parameter, **parameters})
-    model = replace(form.model(), text=text, lines=toml.lines, written=dict(form.written()))
-    # What is left is about parts that have the same name in both forms.
-    raise_faults([(model.line(*path), words) for path, words in find_model_contradictions(model)])
-    return model
-
-
-def find_second_faults(file: SecondFile) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Find faults that no schema tells: unknown names, and parts that need each other."""
-    measures, rules = [*file.measure], [*file.rule]
-    if not file.choice and not file.variable:
-        yield (), "a decision model needs choice, or [variable.NAME] for the solver"
-    for name, measure in file.measure.items():
-        if bool(measure.sql or measure.sum) == bool(measure.metric):
-            words = "has sql and metric: one is enough" if measure.sql else "needs sql, a query that gives one number"
-            yield ("measure", name), f"measure.{name} {words}"
-    for name, rule in file.rule.items():
-        yield from ((("rule", name), f"rule.{name} {words}") for words in faults_of_second_rule(rule, measures))
-    for name, require in file.require.items():
-        if sum(getattr(require, side) is not None for side in SIDES) != 1:
-            yield ("require", name), f"require.{name} needs one of {', '.join(SIDES)}"
-    for number, example in enumerate(file.example, 1):
-        for name in (*example.outcomes, *(example.breaks or ())):
-            if name not in (measures if name in example.outcomes else rules):
-                words = f"example {number} names {name}, which is no measure or rule of this file"
-                yield ("example", str(number)), words
-
-
-def faults_of_second_rule(rule: SecondRule, measures: list[str]) -> Iterator[str]:
-    if not rule.testable:
-        if rule.broken or rule.measure or not rule.text:
-            yield "is not testable: then it has its text, and no query"
-    elif bool(rule.broken) == bool(rule.measure):
-        yield "needs either broken, or a measure with at_most or at_least"
-    elif rule.measure and (rule.at_most is None) == (rule.at_least is None):
-        yield "needs one of at_most, at_least"
-    elif rule.measure and rule.measure not in measures:
-        yield f"names {rule.measure}, which is no measure; there is {', '.join(measures)}"
-
-
 @dataclass(frozen=True)
 class SecondForm:
-    """A file of the second form on its way to a model.
-
-    ``table``: the name that the table of the chosen rows gets.
-    """
+    """A file of the second form on its way to a model."""
 
     file: SecondFile
-    parameters: Mapping[str, Scalar]
-    table: str = "choice"
+    table: str
+    """The name that the table of the chosen rows gets."""
 
     def model(self) -> DecisionModel:
         file = self.file
@@ -230,7 +176,7 @@ class SecondForm:
         return DecisionModel(
             decide=" ".join(file.decide.splitlines()),
             measures=tuple(self.measure(one) for one in file.measure.values()),
-            choices=(RowChoice(self.table, self.sql(file.choice), self.take),) if file.choice else (),
+            choices=(RowChoice(self.table, self.sql(file.choice), self.file.take),) if file.choice else (),
             unknowns=tuple(self.unknown(one) for one in file.variable.values()) if not file.choice else (),
             change=self.sql(file.change),
             recompute=file.recompute
@@ -240,42 +186,25 @@ class SecondForm:
             inputs=tuple(file.input.values()),
             examples=tuple(example_of),
             copy=file.copy,
-            parameters=self.parameters,
+            parameters=file.parameter,
             seconds=file.seconds,
         )
-
-    @property
-    def take(self) -> int | str:
-        return self.file.take
 
     @property
     def requires(self) -> list[Require]:
         """The requirements, if the solver decides."""
         return [] if self.file.choice else [*self.file.require.values()]
 
-    def written(self) -> Iterator[tuple[str, str]]:
-        """Yield the place of a part in this model, and in the file."""
-        yield from ((f"choice.{self.table}.rows", "choice"), (f"choice.{self.table}.take", "take"))
-        for name, rule in self.file.rule.items():
-            form = "broken" if rule.broken else "at_most" if rule.at_most is not None else "at_least"
-            yield from ((f"rule.{name}.{key}", f"rule.{name}.{form}") for key in ("absent", "rows", "must"))
-        for name in self.file.variable:
-            yield f"unknown.{name}.per", f"variable.{name}.each"
-        for one in self.requires:
-            name = self.rule_name(one)
-            yield from ((f"rule.{name}.rows", f"require.{one.name}.each"), (f"rule.{name}.must", f"require.{one.name}"))
-
     def sql(self, text: str) -> str:
         """Write a statement with a query for each column of the chosen row, and with the table's name."""
         single = bool(self.file.choice) and parse_take(self.file.take).single
 
         def fill(match: re.Match[str]) -> str:
-            if match[1] or match[2] in self.parameters or not single:
+            if match[1] or match[2] in self.file.parameter or not single:
                 return match[0]
             return f"(SELECT {quote_identifier(match[2])} FROM {self.table})"
 
-        text = PLACE.sub(fill, text)
-        return text if self.table == "choice" else re.sub(r"\bchoice\b", self.table, text)
+        return re.sub(r"\bchoice\b", self.table, PLACE.sub(fill, text))
 
     def measure(self, one: SecondMeasure) -> Measure:
         # The solver takes the sum, people and candidates the query: two ways to say one thing.
@@ -378,11 +307,13 @@ def upgrade_text(text: str) -> str:
     toml = TomlFile(text)
     if "format" in toml.content:
         raise FileFault([(1, f"this is a model of format {toml.content['format']} already")])
-    build_second_form(TomlFile(text), text, {})
     toml.name_sections(*SECTIONS)
-    file = toml.decode(SECOND_FILE)
+    file = toml.decode(SECOND_FILE, "a decision model")
     table = next(name for name in ("pick", "picked", "taken_rows") if not re.search(rf"\b{name}\b", text))
-    return "\n".join(write_model(SecondForm(file, file.parameter, table).model())) + "\n"
+    upgraded = "\n".join(write_model(SecondForm(file, table).model())) + "\n"
+    # Faults of the old file that its schema does not tell are faults of the new one too.
+    parse_model(upgraded)
+    return upgraded
 
 
 def write_model(model: DecisionModel) -> Iterator[str]:

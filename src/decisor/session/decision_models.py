@@ -25,6 +25,8 @@ from decisor.types import Question
 
 if TYPE_CHECKING:
     from decisor.session.request import Options
+    from decisor.session.sources import Places
+    from decisor.session.user_tools import Tools
 
 
 @asynccontextmanager
@@ -75,17 +77,28 @@ class DraftedModel:
     """Both texts if two differ."""
 
 
-def draft_model(question: Question, *, db: Place, **options: Unpack[Options]) -> DraftedModel:
-    """Draft a decision model by an LLM. A person at the terminal is asked for points that the rules leave open.
+def draft_model(
+    question: Question,
+    *,
+    db: Place,
+    docs: Places = (),
+    tools: Tools = (),
+    accept: bool = False,
+    **options: Unpack[Options],
+) -> DraftedModel:
+    """Draft a decision model by an LLM, with ``docs`` and ``tools`` as sources where they are named.
+
+    A person at the terminal is asked for points that the rules leave open, and whether a document's correction is
+    right. ``accept``: it is adopted without asking.
 
     Raises:
         SetupError: there is no LLM, or the data cannot be opened.
         LLMError: the endpoint failed for good.
     """
     # The caller's settings go last: they may turn the questions to a person off.
-    options["settings"] = {"asks_person": True, **options.get("settings", {})}
+    options["settings"] = {"asks_person": True, "accept": accept, **options.get("settings", {})}
     options["technique"] = TECHNIQUE
-    result = ask(question, db=db, **options)
+    result = ask(question, db=db, docs=docs, tools=tools, **options)
     ranked, compared = (list_model_inputs(result.trace, verb) for verb in ("rank", "compare"))
     texts = compared[-1].partition(SECOND)[::2] if compared and not result.answer else ()
     return DraftedModel(result, ranked[-1] if ranked else "", [f"{text.strip()}\n" for text in texts])

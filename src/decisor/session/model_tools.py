@@ -4,9 +4,11 @@
 ``decision_model`` runs, checks and ranks on real rows the models that an LLM writes. Its input is the name of a job on
 the first line, and TOML below it:
 
-    facts     choices and measures: the number of candidates, and the two to be worked by hand
+    facts     what is decided: the number of candidates or unknowns; corrections are held against their cells
+    rows      facts with one function: the rows of arguments that it is called with
     work      expressions, one a line: their values
     check     a whole model: the findings of the checks
+    decisive  a whole model: the candidates that decide, or the plan, with the figures that it gives for them
     compare   a model, a line ``SECOND``, and another one: where they differ, and on which candidate
     rank      a whole model: all candidates, best first, and the rules tested on the best one
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,8 +27,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from decisor.decision_models.file import build_model, parse_model
-from decisor.decision_models.schema import DecisionModel
+from decisor.decision_models.schema import DecisionModel, describe_model_keys
 from decisor.errors import ModelMistake, SetupError, ToolError
+from decisor.parsing.toml_reply import format_toml
 from decisor.semantics.definitions import Definitions
 from decisor.system.serialization import DocumentFormat
 from decisor.system.settings import IMPORT_PATH, import_named_module
@@ -38,6 +41,7 @@ from decisor.types import BulkSource, Finding, Observation, Question, Record, To
 
 if TYPE_CHECKING:
     from decisor.decision_models.client import OpenModel
+    from decisor.decision_models.optimize import SolvedPlan
 
 Find: TypeAlias = Callable[[str], WhatIf]
 """A function that returns the decision model under a semantics."""
@@ -180,10 +184,12 @@ def list_schema_names(tool: Database) -> list[str]:
 
 SECOND = "#### second"
 MOST = 10
+MOST_CALLS = 60
+"""Rows for which a function is called."""
+MOST_AMOUNTS = 60
+"""Rows of a plan that is worked out by hand."""
 LOOKED_UP = "looked_up"
 """A measure of ours that names the columns of the inputs."""
-NOTHING = "SELECT 0.0"
-"""Query of a measure without ``read``."""
 
 
 @dataclass(frozen=True)
@@ -200,12 +206,20 @@ class ModellingTool:
     name: str = "decision_model"
 
     def describe(self) -> str:
-        return "Checks and computes decision models (TOML) on the real rows: facts, work, check, compare, rank."
+        return f"Computes decision models (TOML) on the real rows. Keys of a model file:\n{describe_model_keys()}"
 
     async def call(self, text: str) -> Observation:
         """Do one job; raise ToolError if the model cannot be read or does not run."""
         job, _, body = text.partition("\n")
-        jobs = {"facts": self.facts, "work": self.work, "check": self.check, "compare": self.compare, "rank": self.rank}
+        jobs = {
+            "facts": self.facts,
+            "rows": self.rows,
+            "work": self.work,
+            "check": self.check,
+            "decisive": self.decisive,
+            "compare": self.compare,
+            "rank": self.rank,
+        }
         if job.strip() not in jobs:
             raise ToolError(f"The first line names what is to be done: {', '.join(jobs)}.")
         try:
@@ -215,26 +229,39 @@ class ModellingTool:
             raise ToolError(str(error).replace(f"measure.{LOOKED_UP}.sql", "input")) from error
 
     async def facts(self, text: str) -> Observation:
+        from decisor.decision_models.optimize import solve_model
+
         async with self.opened(build_model_of_facts(text)) as model:
-            candidates = model.candidates
-            count = len(candidates)
-            places = [count // 8, count - 1 - count // 8] if count > 2 else [0, count - 1]
-            present = await asyncio.to_thread(model.present)
-            read = [one for one in model.model.measures if one.sql != NOTHING and one.name != LOOKED_UP]
-            whole = [one.name for one in read if "choice" not in one.sql and "$" not in one.sql]
-            if empty := [name for name in whole if present[name] is None]:
-                raise ToolError(
-                    f"measure.{empty[0]}.read gives no number on the present rows: name values as the data "
-                    "have them, or leave read out."
-                )
-            picks = [fields_of_candidate(model, at) for at in dict.fromkeys(places)]
-            ends = " and ".join(dict.fromkeys(candidates.name(at) for at in (0, count - 1)))
-        values = [(one.name, present[one.name]) for one in read]
-        now = ", ".join(f"{name} {value:.10g}" for name, value in values if value is not None)
-        records = [Record(f"r{at}", fields, source=self.name) for at, fields in enumerate(picks, 1)]
-        now = now or "nothing to read"
-        words = f"{format_count(count, 'candidate')}, such as {ends}. At present, by your read queries: {now}."
-        return Observation(tuple(records), words)
+            if not model.model.unknowns:
+                await asyncio.to_thread(model.present)
+                names = await asyncio.to_thread(lambda: model.candidates)
+                count = len(names)
+                ends = " and ".join(dict.fromkeys(names.name(at) for at in (0, count - 1)))
+                return Observation(note=f"{format_count(count, 'candidate')}, such as {ends}.")
+            tables = (await asyncio.to_thread(lambda: solve_model(model, seconds=self.seconds))).tables
+        if empty := [table.name for table in tables.values() if not table.count]:
+            raise ToolError(f"unknown.{empty[0]}.per gives no row, so there is nothing to decide.")
+        return Observation(
+            note="; ".join(f"{format_count(one.count, 'unknown')} {one.name}" for one in tables.values())
+        )
+
+    async def rows(self, text: str) -> Observation:
+        """Return the rows of arguments of the function of facts."""
+        file = TomlFile(text)
+        ((name, function),) = file.content["function"].items()
+        file.content["choice"] = {name: {"rows": function["rows"]}}
+        async with self.opened(
+            build_model_of_facts(format_toml({**file.content, "function": {}, "unknown": {}}))
+        ) as model:
+            table = await asyncio.to_thread(lambda: model.job("choice", {}, self.seconds))
+        if not 0 < len(table.rows) <= MOST_CALLS:
+            raise ToolError(
+                f"function.{name}.rows gives {len(table.rows)} rows; a function is called 1 to {MOST_CALLS} times."
+            )
+        # The machine adds a column of its own to what may be chosen.
+        cells = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        rows = [{name: cell for name, cell in row.items() if not name.startswith("__")} for row in cells]
+        return Observation(tuple(Record(f"r{at}", row, source=self.name) for at, row in enumerate(rows, 1)))
 
     async def work(self, text: str) -> Observation:
         from decisor.tools.calculator import CalculatorTool
@@ -247,11 +274,40 @@ class ModellingTool:
         async with self.opened(parse_model(text)) as model:
             return observe_findings(await asyncio.to_thread(lambda: list(check_model(model, seconds=self.seconds))))
 
+    async def decisive(self, text: str) -> Observation:
+        """Return the winner, the runner-up and better candidates that rules exclude, or the plan of the solver."""
+        from decisor.decision_models.optimize import is_enumerable, rank_or_solve, solve_model
+
+        def find(model: OpenModel) -> list[dict[str, Value]]:
+            if not model.model.choice or not is_enumerable(model):
+                plan = solve_model(model, seconds=self.seconds)
+                if not plan.parts:
+                    raise ToolError(
+                        f"No plan meets all rules: {rank_or_solve(model, trials=0).stopped or plan.status}."
+                    )
+                return (
+                    [fields_of_plan(model, plan)]
+                    if sum(one.used for one in plan.tables.values()) <= MOST_AMOUNTS
+                    else []
+                )
+            ranking = rank_or_solve(model, trials=0, seconds=self.seconds)
+            better = [one.name for one in ranking.excluded if one.gain is not None and one.gain > 0]
+            names = [*(one.name for one in ranking.options[:2]), *better[:3]] or [
+                one.name for one in ranking.excluded[:2]
+            ]
+            return [fields_of_candidate(model, model.candidates.find(name)) for name in names]
+
+        async with self.opened(parse_model(text)) as model:
+            picks = await asyncio.to_thread(find, model)
+        return Observation(tuple(Record(f"r{at}", fields, source=self.name) for at, fields in enumerate(picks, 1)))
+
     async def compare(self, text: str) -> Observation:
         from decisor.decision_models.checks import compare_models
 
         first, _, other = text.partition(SECOND)
         async with self.opened(parse_model(first)) as one, self.opened(parse_model(other)) as two:
+            if not one.model.choice:
+                return await asyncio.to_thread(self.compare_plans, one, two)
             difference = await asyncio.to_thread(lambda: compare_models(one, two, self.seconds))
             if difference is None:
                 return observe_findings(())
@@ -263,6 +319,39 @@ class ModellingTool:
             fields |= dict(zip(("first_allowed", "second_allowed"), difference.allowed, strict=True))
         return replace(report, records=(*report.records, Record("r2", fields, source=self.name)))
 
+    def compare_plans(self, first: OpenModel, second: OpenModel) -> Observation:
+        """Let each model measure the plan of the other; report the first plan that they measure differently."""
+        from decisor.decision_models.optimize import propose, solve_model
+
+        goals = [model.model.first.goal for model in (first, second)]
+        if len(set(goals)) > 1:
+            words = f'by this model {first.model.first.name} is to be "{goals[0]}", by the second "{goals[1]}"'
+            return observe_findings([Finding(16, 0, words)])
+        for mine, other in ((first, second), (second, first)):
+            plan = solve_model(mine, seconds=self.seconds)
+            if not plan.parts:
+                return observe_findings([Finding(16, 0, f"no plan meets the rules of one of the two: {plan.status}")])
+            rows = {name: dict(zip(plan.chosen[name], table.rows, strict=False)) for name, table in plan.tables.items()}
+            forced = [
+                (name, row, rows[name][row].amount if row in rows[name] else 0.0)
+                for name, table in plan.tables.items()
+                for row in range(table.count)
+            ]
+            there = propose(other, self.seconds, "", "", forced=forced)
+            value, measured = plan.measures[mine.model.first.name], there.measures.get(other.model.first.name)
+            if value is not None and measured is not None and abs(value - measured) <= 1e-6 * max(1.0, abs(value)):
+                continue
+            outcomes = [(value or 0.0, True), (measured or 0.0, measured is not None)]
+            (here, allowed), (then, too) = outcomes if mine is first else outcomes[::-1]
+            words = f"for the plan of one of them this model gives {here:.10g}, the second {then:.10g}"
+            if not (allowed and too):
+                words = f"the plan of one of them breaks a rule of the {'second' if allowed else 'first'}"
+            fields = fields_of_plan(mine, plan)
+            fields |= {"first": here, "second": then, "first_allowed": allowed, "second_allowed": too}
+            report = observe_findings([Finding(16, 0, words)])
+            return replace(report, records=(*report.records, Record("r2", fields, source=self.name)))
+        return observe_findings(())
+
     async def rank(self, text: str) -> Observation:
         from decisor.decision_models.client import run_rule_tests
         from decisor.decision_models.optimize import rank_or_solve
@@ -270,12 +359,16 @@ class ModellingTool:
         async with self.opened(parse_model(text)) as model:
             ranking = await asyncio.to_thread(lambda: rank_or_solve(model, trials=self.trials, seconds=self.seconds))
             best = ranking.options[0].name if ranking.options else ""
-            tests = await asyncio.to_thread(lambda: run_rule_tests(model, best)) if best else ()
+            tests = (
+                await asyncio.to_thread(lambda: run_rule_tests(model, best)) if best and ranking.plan is None else ()
+            )
+            others = await asyncio.to_thread(lambda: list(describe_corrections(model, best)))
         rows: list[dict[str, Value]] = [
             {"candidate": one.name, ranking.measure: one.outcome, "rank": at}
             for at, one in enumerate(ranking.options[:MOST], 1)
         ]
         rows += [{"rule": one.name, "for": best, "is": one.state, "because": one.why} for one in tests]
+        rows += [{"correction": words} for words in others]
         records = tuple(Record(f"r{at}", fields, source=self.name) for at, fields in enumerate(rows, 1))
         return Observation(
             records,
@@ -321,12 +414,45 @@ def list_modelling_tools(databases: Sequence[Database], technique: object) -> Se
 
 
 def fields_of_candidate(model: OpenModel, candidate: int) -> dict[str, Value]:
-    """Return the name of a candidate and the rows that it chooses."""
-    return {"candidate": model.candidates.name(candidate), "choice": json.dumps(labels_of_candidate(model, candidate))}
+    """Return the name of a candidate, the rows that it chooses, and what the model gives for it."""
+    outcomes = model.outcomes([candidate], most=0)
+    figures = {name: float(outcomes.values[0, at]) for at, name in enumerate(outcomes.measures)}
+    figures |= {part: float(value[0]) for (_, part), value in outcomes.parts.items() if part}
+    labels = [model.candidates.labels[row] for row in model.candidates.places[candidate]]
+    return {
+        "candidate": model.candidates.name(candidate),
+        "choice": json.dumps({model.model.choices[0].name: labels}),
+        "figures": json.dumps({name: None if value != value else value for name, value in figures.items()}),
+        "broken": json.dumps(outcomes.rules_broken(0)),
+    }
 
 
-def labels_of_candidate(model: OpenModel, candidate: int) -> list[str]:
-    return [model.candidates.labels[row] for row in model.candidates.places[candidate]]
+def fields_of_plan(model: OpenModel, plan: SolvedPlan) -> dict[str, Value]:
+    """Return the amounts of a plan, and what the model gives for it."""
+    amounts = {name: {row.label: row.amount for row in table.rows} for name, table in plan.tables.items()}
+    words = [
+        f"{name} ({table.unit or 'amount'}): {', '.join(f'{row.label} = {row.amount:.10g}' for row in table.rows)}"
+        for name, table in plan.tables.items()
+        if table.rows
+    ]
+    figures = {part or measure: value for (measure, part), value in plan.parts.items()}
+    return {
+        "candidate": f"the plan {'; '.join(words) or 'of nothing'}; all other amounts are 0",
+        "choice": json.dumps(amounts),
+        "figures": json.dumps(plan.measures | figures),
+        "broken": json.dumps(list(plan.broken)),
+    }
+
+
+def describe_corrections(model: OpenModel, best: str) -> Iterator[str]:
+    """Say what is decided if a correction holds that nobody has adopted."""
+    from decisor.decision_models.optimize import rank_or_solve
+
+    for scenario in model.model.scenarios:
+        if scenario.name.startswith("correction_"):
+            options = rank_or_solve(model, trials=0, scenario=scenario.name).options
+            then = options[0].name if options else "no candidate"
+            yield f"{scenario.text} Then {then} wins{' too' if then == best else f', and not {best}'}."
 
 
 def observe_findings(findings: Sequence[Finding]) -> Observation:
@@ -339,28 +465,19 @@ def observe_findings(findings: Sequence[Finding]) -> Observation:
 
 
 @dataclass(frozen=True)
-class FactMeasure:
-    """A measure of facts: a query that reads it at present takes the place of one that computes it."""
-
-    goal: str = ""
-    unit: str = ""
-    read: str = ""
-
-
-@dataclass(frozen=True)
 class Facts:
     """The parts of facts that a model cannot take over unchanged. Other keys are the model's, or the technique's."""
 
-    measure: Mapping[str, FactMeasure] = field(default_factory=dict)
+    measure: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     input: Mapping[str, object] = field(default_factory=dict)
 
 
 FACTS = DocumentFormat(Facts)
-MODEL_KEYS = ("decide", "choice", "take", "parameter", "input", "copy")
+MODEL_KEYS = ("decide", "choice", "unknown", "parameter", "input", "copy", "function", "correction")
 
 
 def build_model_of_facts(text: str) -> DecisionModel:
-    """Build a model from facts. It measures values that are read at present, and looks up the columns of its inputs.
+    """Build a model from facts, which measures nothing and looks up the columns of its inputs.
 
     Raises:
         FileFault: they do not fit.
@@ -373,9 +490,11 @@ def build_model_of_facts(text: str) -> DecisionModel:
         f" + 0 * (SELECT count({quote_identifier(column) if column else '*'}) FROM {quote_identifier(table)})"
         for table, _, column in columns
     )
-    measures = {
-        name: {"goal": one.goal, "unit": one.unit, "sql": one.read or NOTHING} for name, one in facts.measure.items()
-    }
-    measures[LOOKED_UP] = {"goal": "min", "unit": "", "sql": zero}
-    file.content = {key: file.content[key] for key in MODEL_KEYS if key in file.content} | {"measure": measures}
+    measures = {name: {"goal": one.get("goal", "min"), "sql": "SELECT 0.0"} for name, one in facts.measure.items()}
+    measures[LOOKED_UP] = {"goal": "min", "sql": zero}
+    file.content = {key: file.content[key] for key in MODEL_KEYS if file.content.get(key)} | {"measure": measures}
+    file.content |= {"format": 3}
+    # A cell that does not hold what a correction says ends the opening of a model that adopts it.
+    if "correction" in file.content:
+        file.content["correction"] = [one | {"adopted": True} for one in file.content["correction"]]
     return build_model(file, text)

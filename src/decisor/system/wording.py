@@ -154,7 +154,7 @@ def format_ranking(ranking: Ranking) -> str:
         if cut:
             nothing = "No candidate that was computed is allowed." if ranking.count else "Nothing was computed."
         compared = [format_compared(ranking)] if ranking.count or cut else []
-        return "\n".join([nothing, *compared, *excluded_lines(ranking)])
+        return "\n".join([nothing, *compared, *ranking.left_out, *excluded_lines(ranking)])
     best = ranking.options[0]
     words = [f"Best for {ranking.goal} {ranking.measure}: {best.name} ({format_amount(best.outcome, ranking.unit)})."]
     if len(ranking.ties) > 1:

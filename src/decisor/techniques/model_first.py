@@ -1,10 +1,13 @@
-"""Model first: the LLM writes the decision model, the machine computes every candidate.
+"""Model first: the LLM writes the decision model, the machine computes every candidate, or the solver the amounts.
 
-    facts    <- FACTS(question)                    what is chosen, measures, what each sentence says -- run on the rows
+    facts    <- FACTS(question)                    rows or amounts, measures, what each sentence says -- run on the rows
     question <- question + PERSON(what is open)    where a person is there
-    examples <- BY HAND(facts, two candidates)     from a few rows, by the calculator
-    model    <- MODEL(facts)                       every check of the machine, the examples among them
-    second   <- MODEL(what is chosen)              which reads the rules by itself; both on all candidates
+    sources  <- SOURCES(facts)                     corrections from documents, values of functions -- read, and called
+    model    <- MODEL(facts)                       every check of the machine
+    repeat
+        examples <- BY HAND(winner, runner-up, better ones that a rule excludes; or the plan)   without the model
+        model    <- MODEL(facts, examples)         where they contradict it, with the derivation
+    second   <- MODEL(what is decided)             which reads the rules by itself; both on all candidates, or plans
     where they differ on a candidate
         example <- BY HAND(facts, the candidate)   and whose model it contradicts mends it
     return RANK(model)
@@ -16,11 +19,13 @@ rows do.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from decisor.errors import BudgetExceeded, ModelMistake, ParseError, SetupError
 from decisor.parsing.attribution import split_answer_sentences
@@ -29,16 +34,21 @@ from decisor.parsing.toml_reply import Table, TomlReply, toml_form
 from decisor.runtime.run import Run
 from decisor.techniques.exact import collect_ranking_evidence, explain_ranking
 from decisor.techniques.shared import model_draft as checks
-from decisor.techniques.shared import model_draft as prompts
-from decisor.techniques.shared.model_draft import format_query_rows
+from decisor.techniques.shared import model_prompts as prompts
+from decisor.techniques.shared.analyst import list_tool_languages
+from decisor.techniques.shared.model_prompts import format_query_rows
 from decisor.trace.events import Conclusion
-from decisor.types import LLM, Action, Decision, Message, Observation, Question, Sampling, Stopped
+from decisor.types import LLM, Action, Decision, Message, Observation, Question, Record, Sampling, Stopped
 
 NAMES = ("First", "Second")
 TOOL, PERSON, SECOND = "decision_model", "person", "#### second"
 PLAIN = Sampling()
 OTHERWISE = Sampling(temperature=0.7)
+NO_FUNCTIONS = (TOOL, PERSON, "calculator", "combine", "definitions", "sql", "cypher", "passages")
 NO_TOOL = "model_first writes a decision model for a database: give one with --db, and no other environment."
+
+
+NO_FACTS, NO_ROWS = TomlReply("", {}), Observation()
 
 
 class Undecided(ModelMistake):
@@ -52,11 +62,13 @@ class WrittenModel:
     text: str = ""
     doubts: Sequence[str] = ()
     """Findings that a person must judge."""
+    reply: TomlReply = NO_FACTS
+    """As the LLM wrote it, without the facts."""
 
 
+NO_MODEL = WrittenModel()
 Models = tuple[WrittenModel, WrittenModel]
 """The first and the second."""
-NO_FACTS, NO_ROWS = TomlReply("", {}), Observation()
 
 
 @dataclass(frozen=True)
@@ -66,16 +78,18 @@ class ModelDraft:
     question: Question
     facts: TomlReply = NO_FACTS
     """As the LLM wrote them."""
-    candidates: Observation = NO_ROWS
     settled: Sequence[str] = ()
     """Open points with the answers of a person."""
     examples: Sequence[Table] = ()
-    """As written in a model file."""
+    """Candidates that were worked out by hand."""
+    passages: tuple[str, ...] = ()
+    """Ids of the passages that corrections quote."""
 
     @cached_property
     def sentences(self) -> Sequence[str]:
         """Sentences of the question. Pieces without a letter or digit do not count."""
-        return [one for one in split_answer_sentences(str(self.question)) if re.search(r"\w", one)]
+        text = checks.unwrap_lines(str(self.question))
+        return [one for one in split_answer_sentences(text) if re.search(r"\w", one)]
 
     def words(self) -> str:
         numbered = [f"{number}. {sentence}" for number, sentence in enumerate(self.sentences, 1)]
@@ -84,11 +98,11 @@ class ModelDraft:
 
 @dataclass(frozen=True)
 class ModelFirst:
-    """A decision model written by the LLM and computed for every candidate.
+    """A decision model written by the LLM and computed on the rows.
 
-    ``repairs``: attempts to repair a step. ``looks``: rounds of queries for the examples. ``twice``: whether a second
-    model is written; ``second`` is its LLM if it is another one. ``trials``: number of variations of the inputs in the
-    ranking.
+    ``repairs``: attempts to repair a step. ``looks``: rounds of queries for sources and hand work. ``twice``: whether a
+    second model is written; ``second`` is its LLM if it is another one. ``trials``: number of variations of the inputs
+    in the ranking. ``accept``: whether corrections from documents are adopted without a person.
     """
 
     needs: ClassVar[tuple[str, ...]] = (TOOL,)
@@ -98,6 +112,7 @@ class ModelFirst:
     twice: bool = True
     trials: int = 200
     asks_person: bool = False
+    accept: bool = False
     second: LLM | None = field(default=None)
 
     async def __call__(self, question: Question, run: Run) -> Decision:
@@ -107,16 +122,20 @@ class ModelFirst:
         """
         if TOOL not in run.env.tools():
             raise SetupError(NO_TOOL)
-        models, comparison = (WrittenModel(), WrittenModel()), NO_ROWS
+        models, comparison = (NO_MODEL, NO_MODEL), NO_ROWS
         try:
             draft = await self.settle(await self.facts(ModelDraft(question), run), run)
-            draft = await self.by_hand(draft, run)
-            models = (await self.model(draft, run), WrittenModel())
+            draft = await self.sources(draft, run)
+            draft, model = await self.model(draft, run)
+            models = (model, NO_MODEL)
+            draft, model = await self.hold_against_hand(draft, model, run)
+            models = (model, NO_MODEL)
             if self.twice:
                 # The second model shares only what is chosen and measured: with the first one's facts it would share
                 # their mistakes.
                 apart = replace(draft, facts=checks.keep_choice_and_measures(draft.facts), examples=())
-                models = (models[0], await self.model(apart, run.using(llm=self.second), OTHERWISE))
+                _, second = await self.model(apart, run.using(llm=self.second), OTHERWISE)
+                models = (model, second)
                 models, comparison = await self.agree(draft, apart, models, run)
             decision = await self.decide(draft, models[0], comparison, run)
         except (Undecided, ParseError, BudgetExceeded) as error:
@@ -129,22 +148,21 @@ class ModelFirst:
     async def facts(self, draft: ModelDraft, run: Run) -> ModelDraft:
         """Ask for the facts of the question and check them.
 
-        If the words of the question contradict the goal, the LLM is asked once more; after that the contradiction is
-        reported with the decision.
+        What is unlikely is asked about once; a goal that the question contradicts is reported with the decision.
         """
         asks = True
 
         def check(reply: TomlReply) -> None:
             nonlocal asks
             checks.check_facts(reply, draft.sentences)
-            if asks and (why := checks.goal_against(reply, draft.sentences)):
+            if asks and (why := checks.ask_about_facts(reply, draft.sentences)):
                 asks = False
-                raise ParseError(f"{why} {checks.GOAL}", "shape")
+                raise ParseError(why, "shape")
 
         form = toml_form("facts", check)
         prompt = prompts.build_facts_prompt(run.env.describe(), draft.words())
-        facts, candidates = await self.step("facts", prompt, form, lambda reply: f"facts\n{reply.text}", run)
-        return replace(draft, facts=facts, candidates=candidates)
+        facts = await self.step("facts", prompt, form, lambda reply: f"facts\n{reply.text}", run)
+        return replace(draft, facts=facts)
 
     async def settle(self, draft: ModelDraft, run: Run) -> ModelDraft:
         """Ask the person about each open point of the rules. Without a person the points stay open."""
@@ -156,28 +174,146 @@ class ModelFirst:
             draft = replace(draft, settled=(*draft.settled, f"Settled {number}: {words} {answer}"))
         return draft
 
-    async def by_hand(self, draft: ModelDraft, run: Run, sampling: Sampling = PLAIN) -> ModelDraft:
-        """Work out outcomes and broken rules of the chosen candidates by hand, without a model.
+    async def sources(self, draft: ModelDraft, run: Run) -> ModelDraft:
+        """Find corrections in the documents, and call functions; what they give becomes a part of the facts."""
+        languages = list_tool_languages(run.env)
+        documents = [name for name, form in languages.items() if form == "passages"]
+        functions = [name for name, form in languages.items() if form == name and name not in NO_FUNCTIONS]
+        if not documents and not functions:
+            return draft
+        seen: list[str] = []
+        read: list[Record] = []
+        form = toml_form("sources", lambda reply: checks.check_sources(reply, "\n".join(one.text for one in read)))
+        prompt = prompts.build_sources_prompt(run.env.describe(), draft.words(), draft.facts.text)
+        for look in range(self.looks + self.repairs):
+            end = "No more can be looked up: write what you found, or done = true." if look >= self.looks else ""
+            reply = await run.ask(prompts.add_rows_to_prompt(prompt, seen, end), form)
+            for words in checks.list_texts(reply.content.get("search")) if documents else ():
+                found = await run.act(Action(documents[0], words))
+                read += found.records
+                seen.append(format_query_rows(words, found))
+            seen += [await self.look(query, run) for query in checks.list_texts(reply.content.get("queries"))]
+            parts = {key: reply.content[key] for key in ("correction", "function") if reply.content.get(key)}
+            if not parts and "done" not in reply.content:
+                continue
+            try:
+                tables = {
+                    name: await self.call(one, name, draft, functions, run)
+                    for name, one in checks.select_subtables(parts, "function").items()
+                }
+            except ModelMistake as error:
+                seen.append(str(error))
+                continue
+            corrections = [{**one, "adopted": False} for one in checks.select_rows(parts, "correction")]
+            facts = checks.rewrite_facts(draft.facts, correction=corrections, function=tables)
+            checked = await run.act(Action(TOOL, f"facts\n{facts.text}"))
+            if checked.error:
+                seen.append(f"What you wrote does not fit: {checked.note}")
+                continue
+            adopted = [{**one, "adopted": await self.adopts(one, run)} for one in corrections]
+            quoted = [" ".join(str(one["source"]["passage"]).split()) for one in adopted]
+            cited = [one.id for one in read if any(words in " ".join(one.text.split()) for words in quoted)]
+            return replace(draft, facts=checks.rewrite_facts(facts, correction=adopted), passages=tuple(cited))
+        raise Undecided("What documents and functions say could not be written as it is needed.")
+
+    async def adopts(self, correction: Table, run: Run) -> bool:
+        """Ask a person whether a correction is right; without one, the setting decides."""
+        if self.accept or PERSON not in run.env.tools():
+            return self.accept
+        words = (
+            f"{correction['source'].get('document', 'A document')} says: {correction['source']['passage']!r} Shall "
+            f"{correction['table']}.{correction['column']} of {', '.join(map(str, correction['key'].values()))} be "
+            f"{correction['is']} instead of {correction.get('was', 'nothing')}? [y/N]"
+        )
+        reply = await run.act(Action(PERSON, words))
+        return bool(reply.records) and str(reply.records[0].fields["answer"]).strip().lower() in ("y", "yes")
+
+    async def call(self, function: Table, name: str, draft: ModelDraft, functions: Sequence[str], run: Run) -> Table:
+        """Call a function for each row of its query, once; return it with the values.
+
+        Raises:
+            Undecided: there is no such function, its rows cannot be read, or it gives something else.
+        """
+        called, gives = str(function.get("call", "")), function.get("gives")
+        if called not in functions or not isinstance(gives, Mapping) or "rows" not in function:
+            there = ", ".join(functions) or "none"
+            raise Undecided(f"function.{name} has call, rows and gives; functions are: {there}")
+        facts = checks.rewrite_facts(draft.facts, function={name: function})
+        rows = await run.act(Action(TOOL, f"rows\n{facts.text}"))
+        if rows.error:
+            raise Undecided(rows.note)
+        values = []
+        for row in rows.records:
+            result = await run.act(Action(called, json.dumps(dict(row.fields))))
+            cells = dict(result.records[0].fields) if result.records else {}
+            # A function that returns one value need not name it.
+            if len(cells) == 1 and len(gives) == 1:
+                cells = dict(zip(gives, cells.values(), strict=True))
+            if result.error or not all(isinstance(cells.get(key), bool | int | float | str) for key in gives):
+                found = result.note or ", ".join(map(str, cells)) or "nothing"
+                raise Undecided(
+                    f"function.{name}: {called} gives no {', '.join(gives)} for {dict(row.fields)}: {found}"
+                )
+            values.append({**row.fields, **{key: cells[key] for key in gives}})
+        return {**function, "at": datetime.now(UTC).isoformat(timespec="seconds"), "values": values}
+
+    async def hold_against_hand(
+        self, draft: ModelDraft, model: WrittenModel, run: Run, sampling: Sampling = PLAIN
+    ) -> tuple[ModelDraft, WrittenModel]:
+        """Work out by hand what decides, mend the model until both agree, and put the examples into its file.
+
+        Raises:
+            Undecided: they still differ.
+        """
+        for _ in range(self.repairs):
+            decisive = await run.act(Action(TOOL, f"decisive\n{model.text}"))
+            if decisive.error:
+                raise Undecided(decisive.note)
+            done = [one["choice"] for one in draft.examples]
+            left = [one for one in decisive.records if json.loads(str(one.fields["choice"])) not in done]
+            if left:
+                draft = await self.by_hand(draft, replace(decisive, records=tuple(left)), run, sampling)
+            why = checks.explain_hand_work(decisive, draft.examples, draft.facts, model.reply)
+            if not why:
+                return draft, self.write(draft, model.reply, model.doubts)
+            draft, model = await self.model(draft, run, PLAIN, model, why)
+            # Examples that were blamed are worked out once more, by another reading.
+            sampling = PLAIN if draft.examples else OTHERWISE
+        decisive = await run.act(Action(TOOL, f"decisive\n{model.text}"))
+        if why := checks.explain_hand_work(decisive, draft.examples, draft.facts, model.reply):
+            raise Undecided(f"The model and what was worked out by hand differ: {why}\n{model.text}")
+        return draft, self.write(draft, model.reply, model.doubts)
+
+    @staticmethod
+    def write(draft: ModelDraft, reply: TomlReply, doubts: Sequence[str] = ()) -> WrittenModel:
+        """Write the file of a reply, with the facts and the examples of the draft."""
+        return WrittenModel(checks.build_model_file(reply, draft.facts, draft.sentences, draft.examples), doubts, reply)
+
+    async def by_hand(
+        self, draft: ModelDraft, candidates: Observation, run: Run, sampling: Sampling = PLAIN
+    ) -> ModelDraft:
+        """Work out figures and broken rules of some candidates by hand, without a model.
 
         A condition that excludes a candidate by hand counts as a rule, whatever the facts call it.
         """
         seen: list[str] = []
-        form = toml_form("examples", lambda reply: checks.check_example_reply(reply, draft.facts))
         facts = draft.facts
-        prompt = prompts.build_examples_prompt(
-            run.env.describe(), draft.words(), facts.text, draft.candidates, facts.content["measure"]
-        )
+        known = [facts.text, draft.words(), *(str(one.fields["candidate"]) for one in candidates.records)]
+        form = toml_form("examples", lambda reply: checks.check_example_reply(reply, facts, [*known, *seen]))
+        prompt = prompts.build_examples_prompt(run.env.describe(), draft.words(), facts, candidates)
         # After ``looks`` rounds of queries the prompt says that no more can be made.
         for look in range(self.looks + self.repairs):
-            reply = await run.ask(prompts.add_rows_to_prompt(prompt, seen, look >= self.looks), form, sampling)
+            end = "No more queries can be made: write the examples." if look >= self.looks else ""
+            reply = await run.ask(prompts.add_rows_to_prompt(prompt, seen, end), form, sampling)
             if queries := checks.list_texts(reply.content.get("queries")):
                 seen += [await self.look(query, run) for query in queries]
                 continue
-            lines = checks.list_example_expressions(reply, draft.facts)
+            lines = checks.list_example_expressions(reply, facts)
             values = await run.act(Action(TOOL, "\n".join(["work", *lines])))
             if not values.error:
-                worked = checks.build_worked_examples(reply, draft.facts, draft.candidates, values)
-                return replace(draft, examples=worked, facts=checks.add_example_rules(draft.facts, worked))
+                worked = checks.build_worked_examples(reply, facts, candidates, values)
+                examples = [*draft.examples, *worked]
+                return replace(draft, examples=examples, facts=checks.add_example_rules(facts, worked))
             seen.append(f"Your examples could not be computed: {values.note}")
         raise Undecided("No example could be worked out by hand.")
 
@@ -186,33 +322,37 @@ class ModelFirst:
         return format_query_rows(query, await run.act(Action(tools[0], query)))
 
     async def model(
-        self, draft: ModelDraft, run: Run, sampling: Sampling = PLAIN, last: str = "", complaints: str = ""
-    ) -> WrittenModel:
+        self,
+        draft: ModelDraft,
+        run: Run,
+        sampling: Sampling = PLAIN,
+        last: WrittenModel = NO_MODEL,
+        complaints: str = "",
+    ) -> tuple[ModelDraft, WrittenModel]:
         """Write the model file with the examples below it, and repair it until all checks pass.
 
-        If a reply says which row of an example was misread, the examples are worked out once more in a prompt without
-        model and examples. ``last``: a file that exists already. ``complaints``: its defects.
+        If a reply says which row of an example was misread, the examples are dropped, the model is checked without
+        them, and they are worked out once more by a call that sees neither. ``last``: a model that exists already.
+        ``complaints``: its defects.
         """
         form = toml_form("model", lambda reply: checks.check_model_reply(reply, draft.facts, draft.sentences))
-        prompt = prompts.build_model_prompt(run.env.describe(), draft.words(), draft.facts.text)
-        # An example may be blamed once: after that the model is repaired until it fits.
+        prompt = prompts.build_model_prompt(run.env.describe(), draft.words(), draft.facts)
         again = bool(draft.examples)
-        messages = prompts.build_repair_prompt(prompt, last, complaints, False) if last else prompt
-        reply = NO_FACTS
+        messages = prompts.build_repair_prompt(prompt, last.text, complaints, again) if last.text else prompt
         for _ in range(self.repairs + 1):
-            before, reply = reply, await run.ask(messages, form, sampling)
-            if "example_wrong" in reply.content and before.content:
-                draft = await self.by_hand(replace(draft, examples=()), run, OTHERWISE) if again else draft
-                again, reply = False, before
-            last = checks.build_model_file(reply, draft.facts, draft.sentences, draft.examples)
-            observation = await run.act(Action(TOOL, f"check\n{last}"))
+            reply = await run.ask(messages, form, sampling)
+            # An example may be blamed once: after that the model is repaired until it fits.
+            if "example_wrong" in reply.content and last.text:
+                draft, reply, again = replace(draft, examples=()), last.reply, False
+            last = self.write(draft, reply)
+            observation = await run.act(Action(TOOL, f"check\n{last.text}"))
             complaints = checks.list_check_errors(observation)
             if not complaints:
-                return WrittenModel(last, checks.list_check_doubts(observation, "the model"))
+                return draft, replace(last, doubts=checks.list_check_doubts(observation, "the model"))
             messages = prompts.build_repair_prompt(
-                prompt, last, complaints, again and checks.is_about_example(observation)
+                prompt, reply.text, complaints, again and checks.is_about_example(observation)
             )
-        raise Undecided(f"The model could not be mended: {complaints}\n{last}")
+        raise Undecided(f"The model could not be mended: {complaints}\n{last.text}")
 
     async def agree(self, draft: ModelDraft, apart: ModelDraft, models: Models, run: Run) -> tuple[Models, Observation]:
         """Compare both models and return them with their difference.
@@ -223,16 +363,21 @@ class ModelFirst:
         candidate = checks.find_differing_candidate(difference)
         if not candidate.records:
             return models, difference
-        hand = await self.by_hand(replace(apart, candidates=candidate), run, OTHERWISE)
-        first, second = checks.explain_contradictions(candidate, hand.examples)
+        hand = await self.by_hand(replace(apart, examples=()), candidate, run, OTHERWISE)
+        first, second = checks.explain_contradictions(candidate, hand.examples[0], draft.facts)
         # The example speaks against both or neither, so it does not tell which one to repair.
         if bool(first) == bool(second):
             return models, difference
         if first:
-            draft = replace(draft, examples=[*draft.examples, *hand.examples])
-            models = (await self.model(draft, run, PLAIN, models[0].text, first), models[1])
+            there = [one for one in draft.examples if one["choice"] != hand.examples[0]["choice"]]
+            facts = checks.add_example_rules(draft.facts, hand.examples)
+            draft = replace(draft, examples=[*there, *hand.examples], facts=facts)
+            draft, model = await self.model(draft, run, PLAIN, models[0], first)
+            # Examples that were blamed are worked out once more; a mended model may have another winner.
+            _, model = await self.hold_against_hand(draft, model, run, OTHERWISE)
+            models = (model, models[1])
         else:
-            other = await self.model(apart, run.using(llm=self.second), OTHERWISE, models[1].text, second)
+            _, other = await self.model(apart, run.using(llm=self.second), OTHERWISE, models[1], second)
             models = (models[0], other)
         return models, await self.compare(models, run)
 
@@ -248,14 +393,22 @@ class ModelFirst:
             raise Undecided(observation.note or "No candidate keeps all rules.")
         open_points = checks.list_open_points(draft.facts, len(draft.settled))
         against = filter(None, (checks.goal_against(draft.facts, draft.sentences),))
+        evidence = collect_ranking_evidence(observation, ranking)
         doubts = (*against, *model.doubts, *checks.list_check_doubts(comparison, "the comparison of the two models"))
+        corrections = checks.explain_corrections(draft.facts, observation)
         return Decision(
             ranking.options[0].name,
-            collect_ranking_evidence(observation, ranking),
+            replace(evidence, ids=(*evidence.ids, *draft.passages)),
             ranking,
             plan=prompts.PLAN,
             # The last line of explain_ranking says that no LLM took part.
-            reasons=(*explain_ranking(ranking)[:-1], *checks.explain_rules(observation), prompts.COMPUTED, *doubts),
+            reasons=(
+                *explain_ranking(ranking)[:-1],
+                *checks.explain_rules(observation),
+                *corrections,
+                prompts.COMPUTED,
+                *doubts,
+            ),
             assumptions=(
                 *open_points,
                 *checks.list_certain_inputs(draft.facts),
@@ -264,14 +417,14 @@ class ModelFirst:
         )
 
     async def step(
-        self, name: str, prompt: list[Message], form: Form[Any], job: Callable[[Any], str], run: Run
-    ) -> tuple[Any, Observation]:
-        """Ask for a reply until the machine accepts it; return the reply and the machine's observation."""
+        self, name: str, prompt: list[Message], form: Form[TomlReply], job: Callable[[TomlReply], str], run: Run
+    ) -> TomlReply:
+        """Ask for a reply until the machine accepts it."""
         messages = prompt
         for _ in range(self.repairs + 1):
             reply = await run.ask(messages, form)
             observation = await run.act(Action(TOOL, job(reply)))
             if not observation.error:
-                return reply, observation
+                return reply
             messages = prompts.build_repair_prompt(prompt, reply.text, observation.note, False)
         raise Undecided(f"The {name} could not be mended: {observation.note}")

@@ -182,6 +182,7 @@ class Machine:
         skip: int | None = None,
         varies: Sequence[str] | None = None,
         factors: Sequence[float] = (),
+        unjudged: bool = False,
     ) -> Results:
         """Return the outcomes of candidates, in each of the trials that ``seeds`` or ``factors`` names.
 
@@ -193,6 +194,7 @@ class Machine:
             skip: number of a statement of change and recompute to leave out, from 0.
             varies: inputs (table.column) that alone vary. None means all.
             factors: value of ``$__factor`` in the changes, in each trial.
+            unjudged: find the rows for which the condition of a rule is NULL, in place of those that break it.
         """
         import duckdb
 
@@ -203,6 +205,7 @@ class Machine:
             model = replace(model, inputs=tuple(column for column in model.inputs if column.name in varies))
         before = self.before(scenario, changes)
         parts = self.parts_in(scenario).without(skip)
+        parts = parts.judging_nothing(model) if unjudged else parts
         task = Evaluation(self.db, model, parts, self.columns, self.rows, candidates, before, seeds, factors, most)
         reason = self.unfit
         if not single and not self.unfit:

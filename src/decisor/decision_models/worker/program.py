@@ -222,6 +222,12 @@ def write_broken_rows(rule: Rule) -> str:
     return f"SELECT * FROM ({query_of_rows(rule.rows)}) AS r WHERE {when}{test}"
 
 
+def write_unjudged_rows(rule: Rule) -> str:
+    """Write the query of the rows for which the condition of ``must`` or ``never`` is NULL."""
+    when = f"({rule.when}) AND " if rule.when else ""
+    return f"SELECT * FROM ({query_of_rows(rule.rows)}) AS r WHERE {when}({rule.must or rule.never}) IS NULL"
+
+
 def write_soft_price(rule: Rule, sign: str) -> str:
     """Write the query of what it costs to break a rule: for each unit beyond must, else for each row."""
     price = rule.price.price if rule.price else 0
@@ -333,6 +339,15 @@ class ModelStatements:
     def parts(self) -> Iterable[Statement]:
         """The parts of all measures."""
         return [statement for parts in self.measures.values() for statement in parts.values()]
+
+    def judging_nothing(self, model: DecisionModel) -> ModelStatements:
+        """Return the statements with, for each rule of rows, those that its condition does not judge."""
+        rules = {
+            one.name: parse_query(f"rule.{one.name}.{one.form}", write_unjudged_rows(one), model.parameters)
+            for one in model.tested
+            if one.rows
+        }
+        return replace(self, rules=rules, exists=frozenset(), measures={name: {} for name in self.measures})
 
     def every(self) -> Iterable[Statement]:
         if self.choice:
