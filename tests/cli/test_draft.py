@@ -40,7 +40,7 @@ def test_the_file_ranks_again_and_the_decision_verifies_without_an_llm(
     assert draft(tmp_path, url, Writer()) == 0
     assert "Mainz + Linz" in capsys.readouterr().out
     # A draft is a run of the history, and is approved by its number.
-    assert run_command_line(["approve", "last", "--by", "Ada"]) == 0
+    assert run_command_line(["history", "approve", "last", "--by", "Ada"]) == 0
     assert "approved by Ada" in capsys.readouterr().err
     assert run_command_line(["model", "rank", str(file), "--db", url, "--trials", "0"]) == 0
     assert "Mainz + Linz" in capsys.readouterr().out
