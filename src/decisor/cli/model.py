@@ -59,8 +59,8 @@ def draft_model_command(
     """Draft a decision model of a question, check it on real rows, and write it.
 
     At a terminal it asks about points that the rules leave open, about each correction that a document makes, and for
-    approval. It is a run of the history: decisor history approve N --by NAME. The exit code is 4 if two models differ: both are
-    written.
+    approval. It is a run of the history: decisor history approve N --by NAME. The exit code is 4 if two models differ:
+    both are written.
     """
     from decisor.session.decision_models import draft_model
     from decisor.session.user_tools import ToolSpecs
