@@ -352,7 +352,7 @@ def test_a_wrapped_line_is_one_sentence_and_a_list_is_several() -> None:
 
 def test_without_a_database_it_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("Basel was shut in May.")
-    with pytest.raises(SetupError, match="--db"):
+    with pytest.raises(SetupError, match="give db= or graph="):
         decisor.ask(QUESTION, docs=str(tmp_path), llm=ScriptedLLM([]), technique="model_first")
 
 
