@@ -184,7 +184,12 @@ def test_no_code_of_the_command_writes_past_the_streams_that_clean() -> None:
     assert not past
 
 
-CLEANERS = (("output.py", "CleanOutput"), ("output.py", "unwrap_stream"), ("notebook.py", "NotebookView"))
+CLEANERS = (
+    ("output.py", "CleanOutput"),
+    ("output.py", "unwrap_stream"),
+    ("notebook.py", "NotebookView"),
+    ("transcript.py", "format_story"),  # into a text, not to a terminal
+)
 
 
 def writes_past(node: ast.expr) -> bool:

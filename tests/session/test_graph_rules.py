@@ -13,7 +13,8 @@ from decisor.graphs.load import GraphNode, load_nodes_and_edges
 from decisor.sandbox.engine import Caps, build_policy
 
 REFUSED = (
-    'Row and column rules are not applied to graphs. Use the roles of the graph\'s server, or deny_tables="LABEL".'
+    "Row and column rules are not applied to graphs. Use the roles of the graph's server, or "
+    """(--deny-tables LABEL|deny_tables="LABEL")"""
 )
 
 
