@@ -14,7 +14,7 @@ from decisor.errors import ModelMistake, ToolError
 from decisor.system.wording import format_ranking
 
 pytest.importorskip("highspy")
-CLOSE_MANY = upgrade_text("""
+SECOND_FORM = """
 decide = "the warehouses to close, and who then serves each customer"
 [variable.keep]
 each = "SELECT name AS site, rent, capacity FROM site"
@@ -43,7 +43,8 @@ sum  = "rent * keep + cost * serve"
 sql  = '''SELECT (SELECT sum(s.rent) FROM site s JOIN keep ON site = name WHERE chosen)
     + (SELECT sum(c.units * l.cost) FROM lane l JOIN customer c ON id = customer
        JOIN serve USING (customer, site) WHERE chosen)'''
-""")
+"""
+CLOSE_MANY = upgrade_text(SECOND_FORM)
 
 
 def best_pairs(path: Path) -> list[tuple[float, str]]:
@@ -95,7 +96,7 @@ async def test_a_choice_that_is_forced_comes_out(tmp_path: Path) -> None:
 )
 async def test_what_is_wrong_with_a_program_is_said(part: str, instead: str, complaint: str, tmp_path: Path) -> None:
     with pytest.raises((ToolError, ModelMistake), match=complaint):
-        async with opened(tmp_path, CLOSE_MANY.replace(part, instead)) as model:
+        async with opened(tmp_path, upgrade_text(SECOND_FORM.replace(part, instead))) as model:
             await asyncio.to_thread(rank_solved, model)
 
 
