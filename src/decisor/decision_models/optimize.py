@@ -172,7 +172,7 @@ def check_plan(model: OpenModel, plan: SolvedPlan) -> None:
         ToolError: they differ, or the plan breaks a rule that the solver cannot take.
     """
     first = model.model.first
-    value, objective = plan.measures.get(first.name), plan.figures["objective"]
+    value, objective = plan.measures.get(first.name), plan.value
     if not plan.parts:
         return
     if value is None or abs(value - objective) > AGREE * max(1.0, abs(value), abs(objective)):
@@ -315,7 +315,7 @@ def rank_solved(
     figures = best.figures
     proof = "no other is better"
     if best.status != "optimal":
-        gap = relative_distance(figures["bound"], figures["objective"])
+        gap = relative_distance(figures["bound"], best.value)
         proof = f"at best {format_amount(figures['bound'], first.unit)} is possible, a gap of {gap:.2%}"
     method = (
         f"Found by the solver HiGHS among {figures['unknowns']:,.0f} unknowns and {figures['requirements']:,.0f} "
@@ -415,8 +415,7 @@ def find_solved_turning_points(model: OpenModel, best: SolvedPlan, seconds: floa
             return 0
         # Of several plans as good, the solver may give another: the best one is then still as good.
         held = solved(factor, hold_plan(model, best))
-        objectives = [one.figures["objective"] for one in (held, plan)]
-        if held.parts and is_tied(np.array(objectives[:1]), objectives[1]).all():
+        if held.parts and is_tied(np.array([held.value]), plan.value).all():
             return 0
         plans.setdefault(plan.choice, plan)
         return list(plans).index(plan.choice)

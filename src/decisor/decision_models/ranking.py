@@ -191,15 +191,16 @@ def build_knobs(model: OpenModel) -> Iterator[Knob]:
             yield Knob(one.name, update)
             continue
         values = [value for value in dict.fromkeys(columns[how.lower()].values) if value is not None]
+        names = map_keys_to_names(copies, how)
         for value in values[:MOST_GROUPS]:
             yield Knob(
-                f"{one.name} ({how} {name_key(copies, how, value)})",
+                f"{one.name} ({how} {names.get(value, value)})",
                 f"{update} WHERE {quote_identifier(how)} = {format_sql_literal(value)}",
             )
 
 
-def name_key(copies: Mapping[str, Copy], column: str, value: Value) -> Value:
-    """Return the name of the row that a key leads to, in the table that is called as its column; else the key."""
+def map_keys_to_names(copies: Mapping[str, Copy], column: str) -> Mapping[Value, Value]:
+    """Map each key of a column to the name of the row that it leads to, in the table that is called as the column."""
     table = copies.get(column.lower().removesuffix("_id"))
     fields = {one.name.lower(): one.values for one in table.columns} if table else {}
     keys = fields.get("id") or fields.get(column.lower()) or ()
@@ -208,7 +209,7 @@ def name_key(copies: Mapping[str, Copy], column: str, value: Value) -> Value:
         for texts in fields.values()
         if all(isinstance(text, str) for text in texts) and len(set(texts)) == len(texts)
     )
-    return dict(zip(keys, next(texts, ()), strict=False)).get(value, value)
+    return dict(zip(keys, next(texts, ()), strict=False))
 
 
 def format_sql_literal(value: Value) -> str:

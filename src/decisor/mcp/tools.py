@@ -321,8 +321,7 @@ class DecisionTools:
         number: Annotated[int, Field(description="The number of the run; 0 for the last one.")] = 0,
     ) -> CallToolResult:
         """Explain a decision: plan, queries with their first rows, replans, the decision, its evidence."""
-        with ToolErrors():
-            return text_tool_result(story_text(await service_for_client(self.serving, context).past(number)))
+        return text_tool_result(await self.read_run(number, context))
 
     async def read_run(self, number: int, context: Client) -> str:
         """Tell a run: plan, queries with their first rows, replans, decision, evidence. Number 0 is the last one."""

@@ -36,6 +36,7 @@ from decisor.trace.events import (
     TraceEntry,
     cited_records_of,
     events_of,
+    iterate_actions,
 )
 from decisor.trace.file import format_trace_file
 from decisor.types import (
@@ -83,12 +84,10 @@ def build_earlier(result: Result) -> Earlier:
 
     past, decision = result.question.earlier, result.decision
     cited = frozenset(decision.evidence.ids)
-    starts = {entry.id: entry.event for entry in result.trace if isinstance(entry.event, ActionStart)}
     steps = [
         Step(Action(start.tool, start.input), event.observation)
         # In the order in which they began: queries of one reply may have ended in another.
-        for event in sorted(events_of(result.trace, ActionResult), key=lambda event: event.action)
-        if (start := starts.get(event.action))
+        for start, event in sorted(iterate_actions(result.trace), key=lambda pair: pair[1].action)
     ]
     own = tuple(cut_step_records(step, cited, FIRST_ROWS) for step in steps if is_cited(step, cited))
     # Of the runs before that one only cited records go on; of itself the first rows too.
@@ -270,11 +269,10 @@ class Result:
         """SQL of the results that the answer cites, each below a comment with its name; of all if it cites none."""
         origin = next((start.provenance.sources for start in events_of(self.trace, RunStart)), ())
         names = {source.name for source in origin if source.form == "sql"} | {"combine"}
-        starts = {entry.id: entry.event for entry in self.trace if isinstance(entry.event, ActionStart)}
         texts = {
             result.observation.records[0].id.partition(".")[0]: start.input
-            for result in events_of(self.trace, ActionResult)
-            if (start := starts.get(result.action)) and start.tool in names and result.observation.records
+            for start, result in iterate_actions(self.trace)
+            if start.tool in names and result.observation.records
         }
         cited = {name.partition(".")[0] for name in self.evidence.ids} & texts.keys()
         return "\n\n".join(f"-- {name}\n{text}" for name, text in texts.items() if name in cited or not cited)

@@ -574,6 +574,12 @@ def events_of(entries: Iterable[TraceEntry], kind: type[E]) -> Iterator[E]:
     return (entry.event for entry in entries if isinstance(entry.event, kind))
 
 
+def iterate_actions(entries: Sequence[TraceEntry]) -> Iterator[tuple[ActionStart, ActionResult]]:
+    """Iterate over the actions that have a result, with it, in the order of the results."""
+    starts = {entry.id: entry.event for entry in entries if isinstance(entry.event, ActionStart)}
+    return ((starts[result.action], result) for result in events_of(entries, ActionResult) if result.action in starts)
+
+
 def cited_records_of(decision: Decision, entries: Sequence[TraceEntry]) -> tuple[Record, ...]:
     """Return the records that a decision cites, in its order."""
     start = next(events_of(entries, RunStart), None)

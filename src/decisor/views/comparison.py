@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from decisor.parsing.figures import split_name, without_citations
 from decisor.system.wording import format_count
 from decisor.techniques.shared.compared import ComparedTable, find_compared_table, mentions_candidate
-from decisor.trace.events import ActionResult, ActionStart, TraceEntry
+from decisor.trace.events import TraceEntry, iterate_actions
 from decisor.types import Action, Decision, Goal, Ranking, Step, Study, Turn
 from decisor.views.chart_drawing import round_steps
 from decisor.views.markup import Html, join, tag
@@ -121,12 +121,7 @@ def find_comparison(entries: Sequence[TraceEntry], decision: Decision) -> Compar
     """Return what a decision was compared with; None unless there are several choices with an outcome."""
     if decision.ranking is not None and not decision.ranking.is_read_off:
         return compare_ranking(decision.ranking)
-    starts = {entry.id: entry.event for entry in entries if isinstance(entry.event, ActionStart)}
-    steps = [
-        Step(Action(start.tool, start.input), entry.event.observation)
-        for entry in entries
-        if isinstance(entry.event, ActionResult) and (start := starts.get(entry.event.action))
-    ]
+    steps = [Step(Action(start.tool, start.input), result.observation) for start, result in iterate_actions(entries)]
     table = find_compared_table(decision.answer, steps)
     if table is not None:
         return compare_table(table, decision)

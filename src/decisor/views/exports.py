@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ from decisor.databases.combine import table_of_records
 from decisor.sandbox.wire import number_repeated_names
 from decisor.system.text import quote_identifier
 from decisor.trace.events import ActionResult, TraceEntry, events_of
-from decisor.types import Record
+from decisor.types import Record, Table
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """First characters by which a spreadsheet takes a text for a formula (OWASP, CSV injection)."""
@@ -40,16 +41,20 @@ class ResultTable:
 
     records: tuple[Record, ...]
 
+    @cached_property
+    def table(self) -> Table:
+        """The rows as they are handed to other programs."""
+        return table_of_records(self.records, truncated=False)
+
     @property
     def columns(self) -> list[str]:
         """Names of the columns; passages have ``text`` and ``source`` too."""
-        return list(map(str, table_of_records(self.records, truncated=False).columns))
+        return list(map(str, self.table.columns))
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """Values by column, a dictionary a row."""
-        table = table_of_records(self.records, truncated=False)
-        return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        return [dict(zip(self.table.columns, row, strict=True)) for row in self.table.rows]
 
     def __len__(self) -> int:
         return len(self.records)

@@ -30,7 +30,7 @@ async def average_of_averages(rule_input: RuleInput) -> list[Pitfall]:
                         "the same, however many rows it has. For the average over all rows, average them at once, or "
                         "divide the sum of the sums by the sum of the counts."
                     )
-                    # Where it was seen in measured queries, it was meant (docs/pitfalls.md).
+                    # Where it was seen in measured queries, it was meant (docs/measurements/wrong-queries.md).
                     pitfalls.append(Pitfall("average_of_averages", text, strength="ask"))
     return pitfalls
 

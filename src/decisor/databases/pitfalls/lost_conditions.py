@@ -98,23 +98,24 @@ async def lost_condition(rule_input: RuleInput) -> list[Pitfall]:
 def lost_values(rule_input: RuleInput) -> Iterator[str]:
     """Yield what the rules state of a column that no query holds."""
     texts = " ".join(rule_input.literals)
-    numbers = numbers_in_text(" ".join(rule_input.literals))
+    letters, numbers = normalize_text(texts), numbers_in_text(texts)
     tested = {node.this.name.lower() for node in rule_input.find(exp.Is)}
     # COUNT of a column leaves NULL out.
     tested |= {node.this.name.lower() for node in rule_input.find(exp.Count) if isinstance(node.this, exp.Column)}
     for condition in rule_input.asked.conditions(rule_input.catalog.column_names):
         if condition.column not in rule_input.used_columns:
             yield f"The rules say {condition.stated}, and no query uses {condition.column}."
-        elif not is_held(condition, texts, numbers, tested) or is_contradicted(condition, rule_input):
+        elif not is_held(condition, texts, letters, numbers, tested) or is_contradicted(condition, rule_input):
             yield f"The rules say {condition.stated}, and no query does."
 
 
-def is_held(condition: StatedCondition, texts: str, numbers: set[float], tested: set[str]) -> bool:
+def is_held(condition: StatedCondition, texts: str, letters: str, numbers: set[float], tested: set[str]) -> bool:
+    """Return whether the texts of a query, with or without other signs than letters, or its numbers hold a value."""
     if condition.value is None:
         return condition.column in tested
     if condition.is_text:
-        letters = normalize_text(condition.value)
-        return letters in normalize_text(texts) if letters else condition.value in texts
+        wanted = normalize_text(condition.value)
+        return wanted in letters if wanted else condition.value in texts
     # A flag may be tested in many ways.
     number = abs(float(condition.value))
     return number in numbers or number in (0, 1)

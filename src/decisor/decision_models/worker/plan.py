@@ -538,7 +538,8 @@ def rule_rows(program: Program, solution: Solution, step_seconds: float) -> list
         tight = [at for at in places if slack[at] <= TIGHT * scale[at]]
         loose = [float(slack[at]) for at in places if slack[at] > TIGHT * scale[at]]
         # What was solved again comes first: with whole numbers held, a price says little.
-        changes = {at: steps.get(at, float(prices[at])) for at in places if at in steps or at in set(tight)}
+        told_of = {*tight, *steps}
+        changes = {at: steps.get(at, float(prices[at])) for at in places if at in told_of}
         dearest = sorted(
             (at for at in changes if abs(changes[at]) > 1e-9), key=lambda at: (at not in steps, -abs(changes[at]))
         )

@@ -53,7 +53,7 @@ from decisor.lab.toolbench.environment import (
     status_of_error,
 )
 from decisor.system.secrets import Secret
-from decisor.trace.events import ActionResult, ActionStart, TraceEntry, events_of
+from decisor.trace.events import TraceEntry, iterate_actions
 from decisor.types import LLM, Decision, Environment, Question, Record, Usage
 
 CLASSES: Mapping[str, frozenset[int]] = {
@@ -78,12 +78,9 @@ class CallOutcome:
 
 def list_call_outcomes(events: Sequence[TraceEntry]) -> list[CallOutcome]:
     """Return the outcomes of the calls in time order. Actions without an observation are left out."""
-    actions = {entry.id: entry.event for entry in events if isinstance(entry.event, ActionStart)}
     outcomes = []
-    for result in events_of(events, ActionResult):
-        if result.action not in actions:
-            continue
-        action, observation = actions[result.action], result.observation
+    for action, result in iterate_actions(events):
+        observation = result.observation
         record = observation.records[0] if observation.records else Record("", {})
         error, response = str(record.fields.get("error", "")), str(record.fields.get("response", ""))
         status = status_of_error(error)

@@ -31,26 +31,28 @@ export async function whatIfView(name) {
 
   async function look(input, own = false) {
     more.replaceChildren(el("p.soft", {}, "Computing …"));
-    try {
-      const reply = await asked(input);
-      more.replaceChildren(...markup(reply.charts), ...(reply.study?.turns?.length ? [] : [told(reply)]));
-      more.scrollIntoView({ block: "nearest" });
-    } catch (error) { more.replaceChildren(fault(error.message), ...own ? examples() : []); }
+    try { show(await asked(input)); } catch (error) { more.replaceChildren(fault(error.message), ...own ? examples() : []); }
+  }
+
+  function show(reply) {
+    more.replaceChildren(...markup(reply.charts), ...(reply.study?.turns?.length ? [] : [told(reply)]));
+    more.scrollIntoView({ block: "nearest" });
   }
 
   /** Words that a person wrote: what is no input of the model is asked of the LLM, where there is one. */
   async function look_up(words) {
     if (!llm) return look(words, true);
     more.replaceChildren(el("p.soft", {}, "Computing …"));
+    let reply;
     try {
-      await asked(words);
+      reply = await asked(words);
     } catch (error) {
       if (error.status !== 400) { more.replaceChildren(fault(error.message)); return; }
       const question = `What if ${words.replace(/^what if\s+/i, "").replace(/[?.\s]+$/, "")}? To decide: ${model.decide || name}.`;
       go(`/runs/${(await ask("/api/ask", { question, connections: [name], llm, asks: true, stream: true })).id}`);
       return;
     }
-    await look(words);
+    show(reply);
   }
 
   /** What can be written, in the words of this model. */

@@ -18,7 +18,7 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently
 from decisor.techniques.shared.answer import record_decision
-from decisor.trace.events import ActionResult, ActionStart, events_of
+from decisor.trace.events import iterate_actions
 from decisor.types import Decision
 
 Look = Callable[[str, Run], Awaitable[Decision]]
@@ -79,10 +79,9 @@ async def decide_by_agreement(attempt: Attempt, attempts: int, run: Run) -> Deci
 
 def list_cited_queries(decision: Decision, run: Run) -> Iterator[str]:
     """Yield the queries of the records that a decision cites."""
-    starts = {entry.id: entry.event for entry in run.trace.entries if isinstance(entry.event, ActionStart)}
-    for result in events_of(run.trace.entries, ActionResult):
+    for start, result in iterate_actions(run.trace.entries):
         if any(record.id in decision.evidence.ids for record in result.observation.records):
-            yield " ".join(starts[result.action].input.split())
+            yield " ".join(start.input.split())
 
 
 def group_by_result(decisions: Sequence[Decision]) -> list[list[Decision]]:

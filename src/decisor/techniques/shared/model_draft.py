@@ -45,8 +45,13 @@ def list_texts(value: object) -> list[str]:
 
 def select_subtables(content: Mapping[str, object], name: str) -> dict[str, dict[str, object]]:
     """Select the tables under a name of a TOML content; other values are dropped."""
+    return {key: one for key, one in select_dict(content, name).items() if isinstance(one, dict)}
+
+
+def select_dict(content: Mapping[str, object], name: str) -> dict[str, object]:
+    """Select the table under a name of a TOML content; another value counts as an empty one."""
     value = content.get(name)
-    return {key: one for key, one in value.items() if isinstance(one, dict)} if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def select_rows(content: Mapping[str, object], name: str) -> list[dict[str, Any]]:
@@ -137,9 +142,8 @@ def ask_about_facts(reply: TomlReply, sentences: Sequence[str]) -> str:
 
 def read_parameters(content: Mapping[str, object]) -> dict[str, object]:
     """Return the value of each parameter, with or without unit and source."""
-    value = content.get("parameter")
-    given = value if isinstance(value, dict) else {}
-    return {name: one.get("value") if isinstance(one, dict) else one for name, one in given.items()}
+    given = select_dict(content, "parameter").items()
+    return {name: one.get("value") if isinstance(one, dict) else one for name, one in given}
 
 
 def check_sources(reply: TomlReply, passages: str) -> None:
@@ -320,11 +324,6 @@ def check_model_reply(reply: TomlReply, known: TomlReply, sentences: Sequence[st
                 f"rule.{name}.sentence is the number of the sentence that says it, 1 to {len(sentences)}.",
                 "missing_field",
             )
-
-
-def select_dict(table: Mapping[str, object], name: str) -> dict[str, object]:
-    value = table.get(name)
-    return value if isinstance(value, dict) else {}
 
 
 def build_model_file(reply: TomlReply, known: TomlReply, sentences: Sequence[str], examples: Sequence[Table]) -> str:
