@@ -130,7 +130,7 @@ def test_of_several_databases_a_file_says_which_it_is_about(tmp_path: Path) -> N
     other = tmp_path / "other.db"
     with closing(sqlite3.connect(other)) as database, database:
         database.execute("CREATE TABLE t (a INT)")
-    with pytest.raises(SetupError, match=r"Which database is .*definitions.toml about\? Write --definitions NAME="):
+    with pytest.raises(SetupError, match=r"Which database is .*definitions.toml about\? Write definitions=\"NAME="):
         decisor.ask(QUESTION, db=[f"shop={url}", f"other={other}"], definitions=file, llm="none", technique="exact")
     with pytest.raises(SetupError, match="is about shops, and there is no such database; there is shop, other"):
         decisor.ask(QUESTION, db=[f"shop={url}", f"other={other}"], definitions=f"shops={file}", llm="none")
@@ -165,7 +165,7 @@ def test_a_measure_of_a_decision_model_may_name_a_metric(tmp_path: Path) -> None
     assert result.ranking is not None and (result.answer, result.ranking.unit) == ("2", "EUR")
     assert [option.outcome for option in result.ranking.options] == pytest.approx([123.0, 90.0, 87.0, 69.0])
     with pytest.raises(
-        SetupError, match="names the metric net_revenue; there are no definitions: give them with --def"
+        SetupError, match=r"names the metric net_revenue; there are no definitions: give them with definitions=\."
     ):
         decisor.ask("Which purchase should we cancel?", **words)  # type: ignore[arg-type]
 
