@@ -64,7 +64,7 @@ async def test_a_decision_is_structured_runs_are_resources_and_a_missing_argumen
         assert content["evidence"][0] == {"id": "o1.r1", "fields": {"name": "elm", "rent": 400.0}, "text": ""}
         assert content["ranking"] == [{"name": "elm", "outcome": 400.0}, {"name": "oak", "outcome": 700.0}]
         missing = await one.call_tool("decide", {"rules": "Rent counts."})
-        assert missing.is_error and text(missing) == "decide needs question: What is to be decided, in words."
+        assert missing.is_error and text(missing) == "decide needs question: The decision to make, in words."
         places = {template.uri_template for template in (await one.list_resource_templates()).resource_templates}
         runs, connections = "decisor://runs/{number}", "decisor://connections/{name}"
         assert places == {runs, f"{runs}/record", connections}

@@ -78,7 +78,7 @@ def test_nothing_that_is_sent_crashes_the_server(place: Served) -> None:
         names = re.findall(r"{(\w+)}", operation.path)
         if names and operation.method.upper() != "DELETE":
             id = place.ask("Which office?", technique="exact", settings={})["id"]
-            there = {"id": id, "name": "sql", "number": 1}
+            there = {"id": id, "name": "sql", "number": 1, "kind": "csv"}
             statuses += send(operation, place, 10, path_parameters={name: there[name] for name in names})
     assert {200, 404, 422} <= statuses.keys()  # that a question is taken (201), which few of few cases are, asking saw
 
