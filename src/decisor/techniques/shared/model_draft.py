@@ -72,8 +72,10 @@ def unwrap_lines(text: str) -> str:
 def find_rule_numbers(sentence: str) -> list[float]:
     """Find the numbers of a sentence to compute with, in digits or words; years, dates and codes are none.
 
+    One that can be read in two ways has both.
+
     >>> find_rule_numbers("In 2026 no PH-40 goes to more than two sites at 3.5 EUR."), find_rule_numbers("2,000 EUR")
-    ([3.5, 2.0], [2000.0])
+    ([3.5, 2.0], [2000.0, 2.0])
     """
     words = re.findall(r"[a-z]+", sentence.lower())
     return [
