@@ -1,6 +1,8 @@
 """The core: budget, trace, run, each."""
 
 import asyncio
+import signal
+import threading
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -11,7 +13,7 @@ from decisor.errors import BudgetExceeded, ParseError, SetupError, ToolError
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
-from decisor.system.tasks import map_concurrently
+from decisor.system.tasks import LoopThread, map_concurrently
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import LLMCall, Span, Trace
 from decisor.trace.file import TraceFile, read_trace
@@ -147,3 +149,19 @@ async def test_one_failure_in_each_is_raised_as_itself() -> None:
 
     with pytest.raises(BudgetExceeded):
         await map_concurrently(fail, [1, 2, 3])
+
+
+def test_work_that_an_interrupt_cancels_cleans_up_to_its_end() -> None:
+    cleaned = []
+
+    async def work() -> None:
+        try:
+            threading.Timer(0.1, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT]).start()
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.2)
+            cleaned.append("whole")
+
+    with pytest.raises(KeyboardInterrupt), LoopThread() as thread:
+        thread.run(work())
+    assert cleaned == ["whole"]

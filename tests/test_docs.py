@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from decisor.cli import COMMANDS, build_app
+from decisor.cli import COMMANDS, MORE, build_app
 from decisor.techniques import TECHNIQUES, find_technique_class
 
 ROOT = Path(__file__).parent.parent
@@ -56,7 +56,7 @@ def test_every_command_on_a_page_has_options_that_there_are() -> None:
 def is_understood(line: str) -> bool:
     """Of words up to a comment, a pipe or a second command; quotes may go on in the next line."""
     words = re.split(r" (?:#|\||>|&&|;) | \\$", re.sub(r"\"[^\"]*(\"|$)|'[^']*('|$)", "X", line))[0].split()
-    if words[0] not in COMMANDS:
+    if words[0] not in COMMANDS | MORE:
         return False
     command: Any = get_command(build_app([words[0]]))
     for word in words:

@@ -4,7 +4,7 @@ python docs/pages/make.py [FOLDER]    build/docs unless named; then: zensical bu
 
 `make docs` does both. The reference has a page for each technique, each command, each public name, and the events of a
 trace. llms.txt names the pages for programs that read them, llms-full.txt holds them whole. Nothing is fetched: the
-theme has its own files, and search works from the folder.
+theme has its own files.
 """
 
 from __future__ import annotations
@@ -151,12 +151,12 @@ def command_pages(pages: Path) -> Menu:
     """Write a page for each command, from its help; of one whose extra is not installed, its summary alone."""
     from typer.main import get_command
 
-    from decisor.cli import COMMANDS, build_app
+    from decisor.cli import COMMANDS, MORE, build_app
     from decisor.cli.output import improve_help
     from decisor.errors import SetupError
 
     entries: Menu = []
-    for name, (_, summary) in COMMANDS.items():
+    for name, (_, summary) in {**COMMANDS, **MORE}.items():
         try:
             command: Any = get_command(build_app([name]))
             improve_help(command)
@@ -360,7 +360,6 @@ scheme = "default"
 [[project.theme.palette]]
 media = "(prefers-color-scheme: dark)"
 scheme = "slate"
-[project.plugins.offline]
 [project.markdown_extensions]
 tables = {}
 attr_list = {}

@@ -123,6 +123,8 @@ class LoopThread:
             self.loop = asyncio.get_running_loop()
             self.ready.set()
             await self.ended.wait()
+            # asyncio.run would cancel these once more, in the middle of their cleaning up.
+            await asyncio.gather(*(task for task in asyncio.all_tasks() if task.cancelling()), return_exceptions=True)
 
         self.thread = threading.Thread(target=asyncio.run, args=[wait_for_end()], name="decisor", daemon=True)
         self.thread.start()
@@ -141,7 +143,7 @@ class LoopThread:
             future.cancel()
 
     def __exit__(self, *failure: object) -> None:
-        # The loop cancels what is under way, and waits for its end.
+        # The loop waits for what was cancelled, cancels what else is under way, and waits for its end.
         self.ready.wait()
         self.loop.call_soon_threadsafe(self.ended.set)
         self.thread.join()
