@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from decisor.parsing.figures import iterate_numeric_fields, unit_of_column
+from decisor.system.wording import format_amount
 from decisor.techniques.shared.objections.check import NOT_A_NAME
 from decisor.techniques.shared.objections.reading import is_key
 from decisor.types import READ_OFF, Goal, Option, Ranking, Record, Step, Value
@@ -84,11 +85,37 @@ class ComparedTable:
     def is_best_left(self, name: str, because: str) -> bool:
         """Return whether the reasons rule out, each by its name, all candidates that come before this one."""
         place = next(at for at, option in enumerate(self.options) if option.name.casefold() == name.strip().casefold())
-        sentences = [text for text in re.split(r"(?<=[.;!?\]])\s+|\n", because) if RULED_OUT.search(text)]
-        return place > 0 and all(
-            any(mentions_candidate(text, option.name.casefold()) for text in sentences)
-            for option in self.options[:place]
-        )
+        return place > 0 and all(is_ruled_out(option.name, because) for option in self.options[:place])
+
+
+def is_ruled_out(name: str, because: str) -> bool:
+    """Return whether a sentence of the reasons says that a candidate may not be chosen."""
+    sentences = [text for text in re.split(r"(?<=[.;!?\]])\s+|\n", because) if RULED_OUT.search(text)]
+    return any(mentions_candidate(text, name.casefold()) for text in sentences)
+
+
+def describe_runner_up(runner_up: str, because: str, ranking: Ranking) -> str:
+    """Describe how the runner-up of an answer that is the best departs from the ranking.
+
+    Empty if it is the next or as good, is no candidate, or the reasons rule out those before it.
+
+    >>> sites = Ranking("cost", "min", (Option("Basel", 2.0), Option("Lyon", 3.0), Option("Bonn", 5.0)), unit="EUR")
+    >>> describe_runner_up("Bonn, 5 EUR", "Basel costs 2 EUR, Lyon 3 EUR.", sites)
+    'Bonn (5 EUR) is number 3 by cost; the next after Basel is Lyon (3 EUR).'
+    >>> describe_runner_up("Bonn", "Lyon is closed.", sites), describe_runner_up("Lyon", "Basel is cheap.", sites)
+    ('', '')
+    """
+    named = next(
+        (at for at, one in enumerate(ranking.options) if mentions_candidate(runner_up, one.name.casefold())), 0
+    )
+    best, *between = ranking.options[:named] or ranking.options[:1]
+    left = [one for one in between if not is_ruled_out(one.name, because)]
+    if not left or math.isclose(left[0].outcome, ranking.options[named].outcome, rel_tol=TIED):
+        return ""
+    after, given = (
+        f"{one.name} ({format_amount(one.outcome, ranking.unit)})" for one in (left[0], ranking.options[named])
+    )
+    return f"{given} is number {named + 1} by {ranking.measure}; the next after {best.name} is {after}."
 
 
 def find_compared_table(name: str, steps: Sequence[Step]) -> ComparedTable | None:
