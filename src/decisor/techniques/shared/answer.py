@@ -229,7 +229,7 @@ class Trajectory:
         reasons = tuple(line for line in (because.strip(), departs) if line)
         # Only where the answer is its best: of one further down nobody knows why it was passed over.
         compared = None if fullest else find_compared_table(name, self.steps)
-        read_off = compared.ranking() if compared is not None and compared.is_best(name) else None
+        read_off = compared.ranking() if compared is not None and compared.is_best else None
         ranking = fullest.ranking if fullest else read_off
         if ranking and not departs and (text := describe_runner_up(runner_up, because, ranking)):
             objections = (*(one for one in objections if one.kind != "runner_up"), Objection("runner_up", text))
