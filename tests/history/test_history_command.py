@@ -23,7 +23,7 @@ def test_a_run_is_kept_listed_searched_shown_marked_and_deleted(
     lines = decisor("history").stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["2", "1"]
     assert "Which site is cheapest?" in lines[1] and "elm" in lines[1]
-    assert "There is no run with 'roof'" in decisor("history", "--search", "roof").stderr
+    assert "No saved runs with 'roof'" in decisor("history", "--search", "roof").stderr
     decisor("history", "mark", "1", "wrong", "The roof leaked", "--answer", "oak")
     assert json.loads(decisor("history", "--search", "roof", "--json").stdout)[0]["mark"]["answer"] == "oak"
 

@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from decisor.types import LLM, Action
 
 
-WHICH_DATA = "Which data? Name them with --db, --graph, --docs or --tools, or try: decisor demo"
+WHICH_DATA = "No data source given. Use --db, --graph, --docs or --tools, or try: decisor demo"
 NOTHING_DECIDES = (
     f"There is no LLM to plan this, and no decision model for these data: {NAME_ONE}, "
     "or give a decision model with --model FILE.toml."
