@@ -412,8 +412,8 @@ def ask(
         graph: Graphs, such as ``"bolt://localhost"``.
         docs: Documents: folders, files, or indexes that ``decisor index`` made.
         tools: Functions, ``"module:function"``, or OpenAPI documents; ``ToolSpecs`` says how APIs are called.
-        rules: What it is decided by, in words.
-        goal: What is to be reached, in words.
+        rules: Rules to decide by, in words.
+        goal: Goal, in words.
         llm: ``"MODEL[@URL]"``, with settings (``"m@URL timeout=900 context=8192"``) or as ``LLMSpec``; ``"none"``; or
             any object with ``name`` and ``complete``.
         technique: A name (``"agent"``), an import path (``"module:Class"``), or the object.

@@ -238,7 +238,7 @@ else:
 
 
 class RunRequest(RequestPart):
-    """What a client of the server may say of any run, new or continued."""
+    """Fields that a client of the server may set for any run, new or continued."""
 
     @model_validator(mode="before")
     @classmethod
@@ -258,7 +258,7 @@ class RunRequest(RequestPart):
 
 
 class QuestionRequest(RunRequest):
-    """What a client of the server may say of a question."""
+    """Fields that a client of the server may set for a question."""
 
     question: QuestionText = ""
     """The decision to make, in words."""
@@ -383,7 +383,7 @@ class AskRequest(QuestionRequest, DataRequest):
         return bool(self.db or self.graph or self.docs or self.tools)
 
     def without_tools(self, *kept: str) -> AskRequest:
-        """Return the request without tools, and without what is said of them but for the fields of ``kept``."""
+        """Return the request without tools and their settings, except the fields of ``kept``."""
         fields = {name: info.default for name, info in AskRequest.model_fields.items() if REUSE[name].of_tools}
         return self.model_copy(update={name: value for name, value in fields.items() if name not in kept})
 

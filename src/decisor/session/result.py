@@ -113,7 +113,7 @@ def build_earlier(result: Result) -> Earlier:
 def find_conversation(result: Result, steps: Sequence[Step]) -> EarlierConversation | None:
     """Find the conversation of tool calls that ended in the decision; None if there was none, or not just one.
 
-    One that was shortened is none: what was cut off could not be cited any more.
+    A shortened one is none: rows cut off could not be cited any more.
     """
     from decisor.techniques.agent import DECIDE, PLAN, SHOWN
 
