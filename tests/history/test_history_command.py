@@ -17,7 +17,7 @@ ASK = ("ask", "Which site is cheapest?", "--db", "sites.db")
 def test_a_run_is_kept_listed_searched_shown_marked_and_deleted(
     decisor: Decisor, local_llm: LocalLLM, sites: Path, tmp_path: Path
 ) -> None:
-    assert "Run 1 (see it again with: decisor history show 1)" in decisor(*ASK, "--llm", local_llm.name).stdout
+    assert "Saved as run 1. Show it: decisor history show 1" in decisor(*ASK, "--llm", local_llm.name).stdout
     as_object = json.loads(decisor(*ASK, "--llm", local_llm.name, "--json").stdout)
     assert as_object["number"] == 2
     lines = decisor("history").stdout.splitlines()

@@ -585,5 +585,7 @@ def unknown_option_message(name: str) -> str:
     """Return the complaint about an unknown option, with the one that was likely meant."""
     near = difflib.get_close_matches(name, {*Options.__annotations__, *DataOptions.__annotations__} - {name}, 1)
     return f"There is no option {name}." + (
-        f" Did you mean {near[0]}?" if near else f" There is {', '.join(Options.__annotations__)}."
+        f" Did you mean {near[0]}?"
+        if near
+        else f" Options: {', '.join([*DataOptions.__annotations__, *Options.__annotations__])}."
     )

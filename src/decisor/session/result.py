@@ -398,7 +398,7 @@ class Result:
         elif path:
             show_dim(f"Trace: {path} (read it with: decisor trace FILE)", console)
         if self.number:
-            show_dim(f"Run {self.number} (see it again with: decisor history show {self.number})", console)
+            show_dim(f"Saved as run {self.number}. Show it: decisor history show {self.number}", console)
 
     def summary(self) -> str:
         """Return technique, LLM and cost as one line."""
