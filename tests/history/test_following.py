@@ -179,13 +179,13 @@ def test_an_interrupted_run_says_what_it_had_and_goes_on_without_buying_it_again
         run = History().read(1)
         assert (run.state, run.usage.calls) == ("interrupted", 2)  # the second was sent, and may be billed
         story = decisor("history", "show", "1").stdout
-        assert QUERY in story and "decisor history resume 1 goes on from there" in story
+        assert QUERY in story and "Resume it: decisor history resume 1" in story
         local_llm.prompts.clear()
         done = decisor("history", "resume", "--json")
     told = json.loads(done.stdout)
     assert (told["answer"], told["number"], told["usage"]["calls"]) == ("elm", 2, 1)
     assert len(local_llm.prompts) == 1 and "[o1.r1]" in local_llm.prompts[0]
-    assert "run 1 had 1 LLM call and 1 observation" in done.stderr
+    assert "run 1 is resumed with 1 LLM call and 1 observation" in done.stderr
     assert "is finished" in decisor("history", "resume", "2", code=2).stderr
 
 
