@@ -122,7 +122,8 @@ def test_search_works_from_the_folder(site: Path) -> None:
         chromium.open((site / "decisions" / "sql.html").as_uri())
         chromium.run("document.querySelector('.md-search__button').click()")
         chromium.run(f"const box = {dialog}.querySelector('input'); {typed}")
-        deadline, found = time.monotonic() + 60, []
+        deadline = time.monotonic() + 60
+        found: list[str] = []
         while not found and time.monotonic() < deadline:
             found = chromium.run(f"return [...{dialog}.querySelectorAll('[role=listbox] a')].map(a => a.href)")
         assert any(link.endswith("/decision-models.html?h=turning+points#what-if") for link in found), found
