@@ -49,8 +49,8 @@ def index_command(
     words: Annotated[int, typer.Option("--words", min=20, max=2000, help="Approximate words per passage.")] = 100,
     language: Annotated[str, typer.Option("--language", help="Language for word forms, or none.")] = "english",
     table: Annotated[list[str] | None, typer.Option("--table", metavar="TABLE", help=TABLE)] = None,
-    text: Annotated[str, typer.Option("--text", metavar="COLUMN", help="Column with the text of a row.")] = "",
-    title: Annotated[str, typer.Option("--title", metavar="COLUMN", help="Column with the title of a row.")] = "",
+    text: Annotated[str, typer.Option("--text", metavar="COLUMN", help="Column with the text.")] = "",
+    title: Annotated[str, typer.Option("--title", metavar="COLUMN", help="Column with the title.")] = "",
     id: Annotated[str, typer.Option("--id", metavar="COLUMN", help="Column that identifies a row.")] = "",
     fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild the whole index.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
@@ -193,18 +193,12 @@ def load_graph_command(
     files: FilesOf = None,
     database: FromOf = "",
     id: Annotated[str, typer.Option("--id", metavar="COLUMN", help="Column with node ids.")] = "",
-    source: Annotated[
-        str, typer.Option("--source", metavar="COLUMN", help="Column with the start node of an edge.")
-    ] = "",
-    target: Annotated[
-        str, typer.Option("--target", metavar="COLUMN", help="Column with the end node of an edge.")
-    ] = "",
+    source: Annotated[str, typer.Option("--source", metavar="COLUMN", help="Column with edges' start node.")] = "",
+    target: Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column with edges' end node.")] = "",
     label: Annotated[
-        str, typer.Option("--label", metavar="COLUMN|none", help="Column with node labels; none: file name.")
+        str, typer.Option("--label", metavar="COLUMN|none", help="Column of labels; none: file name.")
     ] = "",
-    type: Annotated[
-        str, typer.Option("--type", metavar="COLUMN|none", help="Column with edge types; none: file name.")
-    ] = "",
+    type: Annotated[str, typer.Option("--type", metavar="COLUMN|none", help="Column of types; none: file name.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Load a graph for decisor ask --graph.

@@ -284,8 +284,7 @@ class DataRequest(RequestPart):
     db: Annotated[
         Texts, Flag("URL"), Reuse(continued=True, is_place=True, verified=True, used=lambda used: used.places("sql"))
     ] = ()
-    """Database (sqlite:///shop.db), files (sales.csv, 'data/*.parquet') or connection; NAME=URL names it.
-    Repeatable."""
+    """Database (sqlite:///shop.db), files (sales.csv, 'data/*.parquet'), connection; NAME=URL names it. Repeatable."""
     graph: Annotated[
         Texts, Flag("URL"), Reuse(continued=True, is_place=True, verified=True, used=lambda used: used.places("cypher"))
     ] = ()
