@@ -49,7 +49,7 @@ fix: .venv/dev
 bench: .venv/dev
 	@$(BIN)/python performance/bench.py
 
-# The documentation as a site, build/docs/site: it fetches nothing.
+# The documentation as a site, build/docs/site: it fetches nothing, and can be read and searched from the folder.
 docs: .venv/docs
 	@$(BIN)/python docs/pages/make.py
 	@$(BIN)/python -m zensical build -f build/docs/zensical.toml

@@ -1,9 +1,10 @@
-"""The documentation as a site: every page is there, every link and anchor leads somewhere, nothing is fetched."""
+"""The documentation as a site: every page is there, every link leads somewhere, nothing is fetched, search works."""
 
 import re
 import runpy
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import fields
 from html.parser import HTMLParser
@@ -16,6 +17,7 @@ import pytest
 import decisor
 from decisor.cli import COMMANDS, MORE
 from decisor.techniques import TECHNIQUES
+from report.browser import FOUND, browser
 from traces.every_event import CLASSES
 
 ROOT = Path(__file__).parent.parent
@@ -79,13 +81,18 @@ def test_every_page_is_in_the_menu(source: Path) -> None:
     assert not [name for name in names if f'"{name}"' not in menu]
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(find_spec("zensical") is None, reason="the site needs zensical: pip install --group docs")
-def test_the_site_is_built_whole_and_fetches_nothing(source: Path) -> None:
+@pytest.fixture(scope="module")
+def site(source: Path) -> Path:
+    if find_spec("zensical") is None:
+        pytest.skip("the site needs zensical: pip install --group docs")
     command = [sys.executable, "-m", "zensical", "build", "-f", str(source)]
     built = subprocess.run(command, capture_output=True, text=True, cwd=source.parent, timeout=300, check=False)
     assert built.returncode == 0, built.stderr
-    site = source.parent / "site"
+    return source.parent / "site"
+
+
+@pytest.mark.slow
+def test_the_site_is_whole_and_fetches_nothing(site: Path) -> None:
     pages = {path.resolve(): Page(path) for path in site.rglob("*.html")}
     assert len(pages) > 80
     wrong = []
@@ -104,6 +111,22 @@ def test_the_site_is_built_whole_and_fetches_nothing(source: Path) -> None:
     assert not wrong, wrong[:20]
     for style in site.rglob("*.css"):
         assert not re.search(r"url\(['\"]?https?:", style.read_text("utf-8")), style.name
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
+def test_search_works_from_the_folder(site: Path) -> None:
+    dialog = "[...document.querySelectorAll('*')].find(e => e.shadowRoot?.querySelector('dialog')).shadowRoot"
+    typed = "box.value = 'turning points'; box.dispatchEvent(new Event('input', {bubbles: true}))"
+    with browser() as chromium:
+        chromium.open((site / "decisions" / "sql.html").as_uri())
+        chromium.run("document.querySelector('.md-search__button').click()")
+        chromium.run(f"const box = {dialog}.querySelector('input'); {typed}")
+        deadline = time.monotonic() + 60
+        found: list[str] = []
+        while not found and time.monotonic() < deadline:
+            found = chromium.run(f"return [...{dialog}.querySelectorAll('[role=listbox] a')].map(a => a.href)")
+        assert any(link.endswith("/decision-models.html?h=turning+points#what-if") for link in found), found
 
 
 @pytest.mark.parametrize("source", ["", "https://example.org/decisor/blob/main"])

@@ -4,7 +4,7 @@ python docs/pages/make.py [FOLDER]    build/docs unless named; then: zensical bu
 
 `make docs` does both. The reference has a page for each technique, each command, each public name, and the events of a
 trace. llms.txt names the pages for programs that read them, llms-full.txt holds them whole. Nothing is fetched: the
-theme has its own files.
+theme has its own files, and search works from the folder (iframe-worker.js).
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def make(folder: Path) -> Path:
     shutil.rmtree(pages / "pages", ignore_errors=True)
     for page in sorted(DOCS.rglob("*.md")):
         write(pages / page.relative_to(DOCS), moved(page.read_text("utf-8"), page))
+    shutil.copy(HERE / "iframe-worker.js", pages)
     for name, place in BESIDE.items():
         write(pages / place, moved((ROOT / name).read_text("utf-8"), ROOT / name))
     write(pages / "decisions" / "index.md", decisions())
@@ -360,6 +361,9 @@ scheme = "default"
 [[project.theme.palette]]
 media = "(prefers-color-scheme: dark)"
 scheme = "slate"
+[project.plugins.offline]
+[[project.extra.polyfills]]
+path = "iframe-worker.js"
 [project.markdown_extensions]
 tables = {}
 attr_list = {}

@@ -1,4 +1,4 @@
-"""Decisor answers decision questions from data, and shows what the answer rests on.
+"""Decisor answers decision questions from data, and shows its evidence.
 
     import decisor
 

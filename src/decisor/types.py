@@ -193,7 +193,7 @@ class PlanTable:
 
 @dataclass(frozen=True, slots=True)
 class AmountPlan:
-    """What the solver found. parts: what the measure is the sum of. rules: each rule at the plan, in words."""
+    """The solver's result. parts: summands of the measure. rules: each rule at the plan, in words."""
 
     tables: tuple[PlanTable, ...]
     parts: Mapping[str, float] = field(default_factory=dict)
@@ -560,7 +560,7 @@ class Action:
 class Record:
     """One citable thing that a tool returned: a row or node (fields) or a passage (text).
 
-    ``score``: what a retriever gave it for the query, higher is better; a model is never shown it.
+    ``score``: a retriever's score for the query, higher is better; a model is never shown it.
     """
 
     id: str

@@ -72,7 +72,7 @@ async def test_nodes_and_edges_become_a_graph_and_an_edge_to_no_node_is_counted(
 async def test_what_is_there_is_not_loaded_over(towns: Path, decisor: Decisor) -> None:
     (towns / "g.kgl").write_text("mine")
     failure = decisor("graph", "load", "nodes.csv", "edges.csv", "--out", "g.kgl", code=2)
-    assert failure.stderr.strip().endswith("g.kgl is there already: name another place, or remove it.")
+    assert failure.stderr.strip().endswith("g.kgl already exists. Name another place, or remove it.")
     assert (towns / "g.kgl").read_text() == "mine"
 
 

@@ -75,7 +75,7 @@ def test_what_cannot_be_used_is_one_line(
         ("a.csv", b"name,text\nx,y\n", ["--text", "body"], "it has no column body; it has name, text"),
         ("a.csv", b"name,text\nx,y\n", ["--id", "key"], "it has no column key; it has name, text"),
         ("a.jsonl", b'{"name": "x"}\n', ["--text", "body"], "it has no body; it has name"),
-        ("a.odt", b"x", [], "these can be read: .txt"),
+        ("a.odt", b"x", [], "readable: .txt"),
         ("a.pdf", b"%PDF-1.7 broken", [], "it is damaged"),
     ],
 )
@@ -93,7 +93,7 @@ def test_where_nothing_can_be_indexed_it_says_why_and_an_index_stays_as_it_was(
     assert not (out / "CURRENT").exists()
     assert run_command_line(["index", str(folder), "--out", str(out)]) == 0
     assert run_command_line(words) == 1
-    assert capsys.readouterr().out.endswith("fees.index stays as it was.\n")
+    assert capsys.readouterr().out.endswith("fees.index is unchanged.\n")
     assert run_command_line(["index", str(folder), "--out", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kept"] == 2
 
@@ -102,7 +102,7 @@ def test_a_database_without_rows_is_told_as_such(tmp_path: Path, capsys: pytest.
     with closing(sqlite3.connect(tmp_path / "empty.db")) as database:
         database.execute("CREATE TABLE town (name TEXT)")
     assert run_command_line(["index", str(tmp_path / "empty.db"), "--out", str(tmp_path / "x")]) == 1
-    assert capsys.readouterr().out.startswith("There are no rows in the database.")
+    assert capsys.readouterr().out.startswith("The database has no rows.")
 
 
 def test_a_csv_without_names_of_columns_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,9 +119,7 @@ def test_an_index_that_cannot_be_updated_is_built_anew_and_says_why(
     assert run_command_line(words) == 0
     assert run_command_line([*words, "--language", "german", "--words", "50"]) == 0
     told = capsys.readouterr().out
-    assert (
-        "Built anew, since it had other settings (language english, now german; words of a passage 100, now 50)" in told
-    )
+    assert "Rebuilt, since it had other settings (language english, now german; words of a passage 100, now 50)" in told
     about = out / "2" / "about.json"
     for content in (about.read_text().replace('"format": 2', '"format": 1'), "{"):
         about.write_text(content)

@@ -64,13 +64,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["ask", "x", "--db", "shop.db", "-t", "plan_rga"], "Did you mean plan_rag? See: decisor techniques"),
         (["ask", "x", "--db", "shop.db", "-t", "zzz"], "There is agent, plan_rag, "),
         (["ask", "x", "--db", "shop.db", "--rules", "latin.txt"], "iconv -f LATIN1 -t UTF-8 latin.txt"),
-        (["ask", "x", "--db", "shop.db", "--rules", "binary.txt"], "is no text"),
-        (["ask", "x", "--llm", "none", "--llm=none"], "--llm is there twice"),
-        (["eval", "--store", "a.db", "--store", "b.db"], "--store is there twice"),
+        (["ask", "x", "--db", "shop.db", "--rules", "binary.txt"], "is not a text file"),
+        (["ask", "x", "--llm", "none", "--llm=none"], "--llm is given twice"),
+        (["eval", "--store", "a.db", "--store", "b.db"], "--store is given twice"),
         (["ask", "x", "--db", "duckdb:///prices.csv"], "--db prices.csv"),
         (["ask", "x", "--db", "prices.csv", "--llm", "m@ftp://x"], "takes MODEL or MODEL@BASE_URL"),
         (["ask", "x", "--db", "prices.csv", "--llm", "qwen3:8b@llm.example:8000"], "begins with http:// or https://"),
-        (["ask", "x", "--db", "shop.db", "--rules", "nul.txt"], "is no text"),
+        (["ask", "x", "--db", "shop.db", "--rules", "nul.txt"], "is not a text file"),
         (["ask", "x", "--db", "shop.db", "--rules", "Rents count."], "--rules takes a text file"),
         (["serve", "--db", "nowhere.csv", "--no-browser"], "There is no file nowhere.csv"),
         (["serve", "--db", "sqlite:///nowhere.db", "--no-browser"], "There is no file"),
@@ -91,7 +91,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         (["ask", "x", "--db", "shop.db", "--record", "."], "it is a folder. Name another --record file"),
         (["demo", "--folder", "none"], "Name a folder for the page: decisor demo --folder FOLDER"),
-        (["mcp"], "Which data? Name them with --db, --graph, --docs or --tools, or try: decisor mcp --demo"),
+        (["mcp"], "No data source given. Use --db, --graph, --docs or --tools, or try: decisor mcp --demo"),
         (["mcp", "--db", "nowhere.db"], "There is no file nowhere.db. Check the path."),
         (["ask", "x", "--db", "nowhere/", "--llm", "none"], "There is nothing at nowhere/. Check the path"),
         (["ask", "x", "--goal"], "'--goal' requires an argument. See: decisor ask --help"),
@@ -123,7 +123,7 @@ def test_a_place_that_cannot_be_written_is_told_in_a_line(capsys: pytest.Capture
         == 1
     )
     assert capsys.readouterr().err == (
-        "decisor: /proc/none: No such file or directory. Name a place that is there, and that you may write.\n"
+        "decisor: /proc/none: No such file or directory. Check the path and its permissions.\n"
     )
 
 
@@ -135,14 +135,14 @@ def test_without_words_there_is_help_and_no_error(capsys: pytest.CaptureFixture[
 
 def test_a_question_may_hold_an_option_twice_after_two_dashes(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["ask", "--llm", "none", "--", "--llm"]) == 2
-    assert "Which data?" in capsys.readouterr().err
+    assert "No data source given" in capsys.readouterr().err
 
 
 def test_a_trace_that_is_there_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line([*EXAMPLE, "--trace", "run.jsonl"]) == 0
     before = (folder / "run.jsonl").read_bytes()
     assert run_command_line([*EXAMPLE, "--trace", "run.jsonl"]) == 2
-    assert "name another --trace" in capsys.readouterr().err
+    assert "Name another --trace" in capsys.readouterr().err
     assert (folder / "run.jsonl").read_bytes() == before
 
 
@@ -172,7 +172,7 @@ def test_an_index_that_fills_the_disk_ends_in_a_line(folder: Path) -> None:
     (folder / "docs" / "words.txt").write_text(" ".join(f"word{number}" for number in range(40_000)))
     ended = on_a_small_disk(["index", "docs", "--out", "index"])
     assert ended.returncode == 1
-    assert "cannot write: File too large. Make room" in ended.stderr and "Traceback" not in ended.stderr
+    assert "cannot write: File too large. Free some space" in ended.stderr and "Traceback" not in ended.stderr
 
 
 def test_a_terminal_without_our_characters_gets_others() -> None:

@@ -114,7 +114,7 @@ def test_what_an_edit_lacks_is_said_in_a_line(recorded: tuple[Path, Path], capsy
         (["--answer", "x"], "--edit Q2.1"),
         (["--edit", "9", "--answer", "x", "--llm", "none"], "There is no node 9; there is Q1.1, Q2.1."),
         (["--edit", "1.1", "--db", str(recorded[0]), "--llm", "none"], "name one with --llm"),
-        (["--out", "new.jsonl"], "--out goes with --edit"),
+        (["--out", "new.jsonl"], "--out needs --edit"),
         (["--edit", "1.1"], "the tool sql is needed: name its data again, with --db."),
     ):
         assert run_command_line(["trace", trace, *words]) != 0

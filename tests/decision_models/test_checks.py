@@ -129,7 +129,7 @@ def test_the_command_checks_shows_ranks_and_tells_the_schema(
     file = tmp_path / "close.toml"
     file.write_text(RIGHT)
     assert run_command_line(["model", "check", str(file), "--db", url]) == 0
-    assert "nothing to complain about" in capsys.readouterr().out
+    assert "no faults found" in capsys.readouterr().out
     assert run_command_line(["model", "rank", str(file), "--db", url, "--trials", "5", "--scenario", "dear_fuel"]) == 0
     assert "Best for min cost" in capsys.readouterr().out
     assert run_command_line(["model", "show", str(file), "--db", url]) == 0

@@ -158,7 +158,7 @@ def test_the_command_proposes_lists_approves_and_removes(tmp_path: Path, capsys:
         )
         == 0
     )
-    assert "Keep it: decisor definitions approve definitions.toml reading.big_order" in capsys.readouterr().out
+    assert "Approve it: decisor definitions approve definitions.toml reading.big_order" in capsys.readouterr().out
     assert run_command_line([*words, "--question", "Who is late?", "--answer", "Bo", "--by", "bo"]) == 0
     assert run_command_line([*words, "--words", "big order"]) == 2
     assert "either --words with --means, or --question" in capsys.readouterr().err
@@ -174,7 +174,7 @@ def test_the_command_proposes_lists_approves_and_removes(tmp_path: Path, capsys:
     out = capsys.readouterr().out
     assert (
         "reading.big_order: 'big order' means over 100 EUR (bo, approved by ann, 20" in out
-        and "proposed" not in out.rpartition("out of")[2].split("\n", 1)[1]
+        and "proposed" not in out.rpartition("is removed from")[2].split("\n", 1)[1]
     )
     assert run_command_line(["definitions", "list", "none.toml"]) == 2
 

@@ -280,4 +280,4 @@ sql = "1"
         (17, "metrik"),
     ):
         assert any(text.startswith(f"line {line}: ") and words in text for text in out.splitlines()), (line, out)
-    assert "6 to look at" in out
+    assert "6 findings" in out

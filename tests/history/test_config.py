@@ -204,7 +204,7 @@ def test_a_command_says_that_it_uses_a_file_of_the_folder(decisor: Decisor, loca
     local_llm.replies = ["Plan: [Step 1: look]\nThought: a\nAction: sites\nAction input: SELECT name, rent FROM site"]
     done = decisor("ask", "Which site?", "--llm", local_llm.name, "--json")
     assert json.loads(done.stdout)["answer"] == "elm"
-    assert "decisor.toml of this folder is used: db, connections.sites; nobody trusts it" in done.stderr
+    assert "decisor.toml of this folder is used for db, connections.sites; it is not trusted" in done.stderr
 
 
 def test_a_secret_may_come_from_a_keyring(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,7 +112,7 @@ def test_only_the_first_rows_and_the_cited_ones_go_with_a_follow_up(sites: Path)
 @pytest.mark.slow
 def test_what_is_not_kept_is_named_again(decisor: Decisor, local_llm: LocalLLM, sites: Path, tmp_path: Path) -> None:
     library.ask("Which site?", db=str(sites), llm=ScriptedLLM([PLAN, ANSWER]), history=True)
-    assert "is not kept: name it again" in decisor("ask", "--continue", FOLLOW, code=2).stderr
+    assert "is not saved. Give it again" in decisor("ask", "--continue", FOLLOW, code=2).stderr
     local_llm.replies = [PLAN, ANSWER.replace("o1.", "o2.")]
     decisor("ask", "--continue-from", "1", FOLLOW, "--llm", local_llm.name)
     assert "no run 9" in decisor("ask", "--continue-from", "9", FOLLOW, code=2).stderr
@@ -175,18 +175,18 @@ def test_an_interrupted_run_says_what_it_had_and_goes_on_without_buying_it_again
     with serve_threaded(slow) as url:
         errors = interrupt([*ASK, "--llm", f"test-model@{url}"], tmp_path, local_llm, 2)
         released.append(True)
-        assert "what it had is run 1" in errors and "decisor history resume 1 goes on" in errors
+        assert "saved as run 1" in errors and "decisor history resume 1" in errors
         run = History().read(1)
         assert (run.state, run.usage.calls) == ("interrupted", 2)  # the second was sent, and may be billed
         story = decisor("history", "show", "1").stdout
-        assert QUERY in story and "decisor history resume 1 goes on from there" in story
+        assert QUERY in story and "Resume it: decisor history resume 1" in story
         local_llm.prompts.clear()
         done = decisor("history", "resume", "--json")
     told = json.loads(done.stdout)
     assert (told["answer"], told["number"], told["usage"]["calls"]) == ("elm", 2, 1)
     assert len(local_llm.prompts) == 1 and "[o1.r1]" in local_llm.prompts[0]
-    assert "run 1 had 1 LLM call and 1 observation" in done.stderr
-    assert "came to its end" in decisor("history", "resume", "2", code=2).stderr
+    assert "run 1 is resumed with 1 LLM call and 1 observation" in done.stderr
+    assert "is finished" in decisor("history", "resume", "2", code=2).stderr
 
 
 @pytest.mark.slow
@@ -249,7 +249,7 @@ def test_what_was_said_of_the_old_tools_is_not_said_of_new_ones() -> None:
 @pytest.mark.parametrize("own", [{"model": "sites.toml"}, {"audit": "queries.log"}, {"definitions": ("words.toml",)}])
 def test_a_relative_file_of_another_folder_is_named_again(own: dict[str, object]) -> None:
     past = past_of(AskRequest.model_validate({"db": ("sqlite:////data/sites.db",), "folder": "/elsewhere", **own}))
-    with pytest.raises(library.SetupError, match=f"asked in /elsewhere.*name it again with --{next(iter(own))}"):
+    with pytest.raises(library.SetupError, match=f"asked in /elsewhere.*give --{next(iter(own))} again"):
         reuse_request(past, AskRequest())
     named = AskRequest.model_validate(dict.fromkeys(own, "/here/file"))
     assert reuse_request(past, named).db == ("sqlite:////data/sites.db",)

@@ -17,13 +17,13 @@ ASK = ("ask", "Which site is cheapest?", "--db", "sites.db")
 def test_a_run_is_kept_listed_searched_shown_marked_and_deleted(
     decisor: Decisor, local_llm: LocalLLM, sites: Path, tmp_path: Path
 ) -> None:
-    assert "Run 1 (see it again with: decisor history show 1)" in decisor(*ASK, "--llm", local_llm.name).stdout
+    assert "Saved as run 1. Show it: decisor history show 1" in decisor(*ASK, "--llm", local_llm.name).stdout
     as_object = json.loads(decisor(*ASK, "--llm", local_llm.name, "--json").stdout)
     assert as_object["number"] == 2
     lines = decisor("history").stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["2", "1"]
     assert "Which site is cheapest?" in lines[1] and "elm" in lines[1]
-    assert "There is no run with 'roof'" in decisor("history", "--search", "roof").stderr
+    assert "No saved runs with 'roof'" in decisor("history", "--search", "roof").stderr
     decisor("history", "mark", "1", "wrong", "The roof leaked", "--answer", "oak")
     assert json.loads(decisor("history", "--search", "roof", "--json").stdout)[0]["mark"]["answer"] == "oak"
 

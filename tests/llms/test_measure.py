@@ -49,7 +49,7 @@ async def test_a_busy_server_is_called_busy_and_not_broken() -> None:
         measurement = await measure_llm(llm)
         await llm.close()
     assert measurement.busy
-    assert "It is busy, not broken: all of its 2 slots are at work" in "\n".join(format_measurement(measurement))
+    assert "It is busy, not broken: all of its 2 slots are in use" in "\n".join(format_measurement(measurement))
 
 
 async def test_an_endpoint_that_is_not_there_is_broken() -> None:

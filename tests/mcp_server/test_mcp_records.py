@@ -54,7 +54,7 @@ async def test_the_person_at_the_client_approves_what_they_are_shown(
         for _ in range(2):
             assert text(await one.call_tool("approve_run")) == "The person did not approve run 1."
         nobody = await one.call_tool("approve_run", {"number": 1})
-        assert nobody.is_error and "Who approves?" in text(nobody) and not approvals(tmp_path)
+        assert nobody.is_error and "No approver given" in text(nobody) and not approvals(tmp_path)
         assert text(await one.call_tool("approve_run", {"number": 1})).endswith(" is approved by Bo.")
     assert shown[0].startswith(
         "Do you approve this decision of run 1?\nQuestion: Which site should we open?\nDecision: elm\nRecord: "

@@ -27,7 +27,7 @@ def test_an_approval_is_of_the_record_stands_in_it_and_may_be_withdrawn(site: Se
         lambda: site.client.post(f"{record}/approvals", json={}).json()["error"],
         lambda error: "when it is over" not in error,
     )
-    assert unnamed == "Who approves? Name a person."
+    assert unnamed == "No approver given. Name a person."
     unread = site.client.post(f"{record}/approvals", json={"by": "Bo", "digest": "0" * 64})
     assert unread.status_code == 400 and "not the one that was read" in unread.json()["error"]
     whole = site.client.get(record).json()

@@ -118,7 +118,7 @@ def test_rules_and_goal_stand_beside_the_question_or_in_it(sites: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({}, "Which data"),
+        ({}, "No data source given"),
         ({"db": "nothing.db"}, "nothing.db"),
         ({"db": "sites.db", "technique": "plan_rga"}, "There is no technique 'plan_rga'"),
         ({"db": "sites.db", "technique": "no_module_x:Technique"}, "no module no_module_x"),

@@ -119,7 +119,7 @@ def test_an_output_that_stays_wrong_is_none_and_the_trace_says_why(sites: Path) 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({}, "Which data? Name them with db=, graph=, docs= or tools=, or try: decisor demo"),
+        ({}, "No data source given. Use db=, graph=, docs= or tools=, or try: decisor demo"),
         ({"db": "sites.db", "llm": "none", "technique": "plan_rag"}, 'name one with llm="MODEL[@URL]", or set'),
         ({"db": "sites.db", "modle": "x.toml"}, "There is no option modle. Did you mean model?"),
         ({"db": "sites.db", "output_type": 3}, "output_type takes a pydantic model or a dataclass, not 3."),

@@ -22,31 +22,31 @@ if TYPE_CHECKING:
 
 # name -> (module:function, or module:app with commands of its own; summary in the list of commands)
 COMMANDS = {
-    "demo": ("decisor.cli.demo:command", "See what it does, on a made-up shop, without a model."),
+    "demo": ("decisor.cli.demo:command", "Show a recorded run on sample data; needs no LLM."),
     "ask": ("decisor.cli.ask:command", "Answer a decision question from your data."),
-    "serve": ("decisor.cli.serve:serve_command", "Serve a page to ask from, and an API."),
-    "mcp": ("decisor.cli.serve:mcp_command", "Serve these tools to a coding agent or chat client (MCP)."),
-    "model": ("decisor.cli.model:app", "Decision models: draft, check, show, rank, what if."),
-    "history": ("decisor.cli.history:app", "Runs that were kept: show, resume, approve, verify, mark, delete them."),
-    "index": ("decisor.cli.sources:index_command", "Index documents, so that questions can be asked of them."),
-    "doctor": ("decisor.cli.doctor:command", "Say what is here (LLMs, drivers), and test it."),
-    "config": ("decisor.cli.config:app", "Say which settings and connections hold here."),
-    "eval": ("decisor.lab.cli.evaluate:eval_command", "Run techniques on benchmarks; what stops goes on later."),
-    "report": ("decisor.lab.cli.report:command", "Report an evaluation: tables, comparisons, one page."),
+    "serve": ("decisor.cli.serve:serve_command", "Start the web page and the HTTP API."),
+    "mcp": ("decisor.cli.serve:mcp_command", "Start an MCP server for a coding agent or chat client."),
+    "model": ("decisor.cli.model:app", "Draft, check, show and rank decision models; ask what-if."),
+    "history": ("decisor.cli.history:app", "List, show, resume, approve, verify, mark or delete saved runs."),
+    "index": ("decisor.cli.sources:index_command", "Index documents for questions."),
+    "doctor": ("decisor.cli.doctor:command", "Check the LLM, drivers and databases."),
+    "config": ("decisor.cli.config:app", "Show active settings and connections."),
+    "eval": ("decisor.lab.cli.evaluate:eval_command", "Run techniques on benchmarks or your own questions."),
+    "report": ("decisor.lab.cli.report:command", "Show results of an evaluation: tables, comparisons, page."),
 }
 MORE = {
-    "trace": ("decisor.cli.history:trace_command", "Show a trace file as a story, or go on from a step of it."),
-    "definitions": ("decisor.cli.definitions:app", "What words mean in your data: check, draft, propose."),
+    "trace": ("decisor.cli.history:trace_command", "Show a trace file, or rerun it from a changed step."),
+    "definitions": ("decisor.cli.definitions:app", "Define words of your data: draft, check, propose, approve."),
     "graph": ("decisor.cli.sources:app", "Load a graph from files or from a relational database."),
     "techniques": ("decisor.cli.config:techniques_command", "List the techniques and their settings."),
-    "plugins": ("decisor.cli.config:plugins_command", "List the parts that other installed packages add."),
-    "prompts": ("decisor.cli.config:prompts_command", "Print the prompts of a technique, to change them."),
-    "bench": ("decisor.lab.cli.bench:app", "Benchmarks: list them; run, make and load questions of Decision QA."),
+    "plugins": ("decisor.cli.config:plugins_command", "List plugins of other installed packages."),
+    "prompts": ("decisor.cli.config:prompts_command", "Print a technique's prompts, to change them."),
+    "bench": ("decisor.lab.cli.bench:app", "List benchmarks; generate and load questions of Decision QA."),
     "reproduce": (
         "decisor.lab.cli.reproduce:reproduce_command",
-        "Reproduce a paper's table: ours and the published figure in each cell.",
+        "Reproduce a paper's table beside its published figures.",
     ),
-    "train": ("decisor.lab.cli.evaluate:app", "Train what techniques learn from data."),
+    "train": ("decisor.lab.cli.evaluate:app", "Train the query scorer of furepa."),
 }
 """Commands that the list has below the others."""
 
@@ -57,7 +57,7 @@ CLOSED = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, e
 
 HELP = """Decisor answers decision questions from data: it plans, queries, replans, decides, and shows the evidence.
 
-Try it without data or a model: decisor demo"""
+Try it without data or an LLM: decisor demo"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -128,9 +128,9 @@ def run_command_line(words: Sequence[str]) -> int:
         if error.errno in FULL:
             # What is left in the buffer would fail once more when Python ends.
             sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
-            what = f"cannot write: {error.strerror}. Make room, and run the same command again."
+            what = f"cannot write: {error.strerror}. Free some space and run the same command again."
         elif error.errno in CLOSED and error.filename is not None:
-            what = f"{error.filename}: {error.strerror}. Name a place that is there, and that you may write."
+            what = f"{error.filename}: {error.strerror}. Check the path and its permissions."
         else:
             raise
         print(f"decisor: {what}", file=sys.stderr)
@@ -211,7 +211,7 @@ def check_repeats(command: Any, words: Sequence[str]) -> None:
     for parameter in find_subcommand(command, words)[1].params:
         names = {name for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-")}
         if names and not (parameter.multiple or parameter.is_flag) and sum(name in names for name in options) > 1:
-            raise SetupError(f"{parameter.opts[0]} is there twice, and it takes one value: leave out one.")
+            raise SetupError(f"{parameter.opts[0]} is given twice. It takes one value.")
 
 
 def find_subcommand(command: Any, words: Sequence[str]) -> tuple[list[str], Any]:

@@ -1,6 +1,6 @@
 """``decisor ask``: a question, data, and a decision with its evidence.
 
-The inputs of an earlier run can be used again; inputs that a person names now replace them. The person at the terminal
+A follow-up reuses the inputs of an earlier run; options given now override them. The person at the terminal
 is asked which reading is meant; the answer is proposed for the definitions.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from decisor.trace.events import TraceEntry
 
 
-RECORD = "Write the decision record: as JSON, or as one page if the name ends with .html."
+RECORD = "Write the decision record: JSON, or a page if the name ends with .html."
 
 
 def reuse_request(past: PastRun, own: AskRequest) -> AskRequest:
@@ -47,7 +47,7 @@ def reuse_request(past: PastRun, own: AskRequest) -> AskRequest:
     old = read_kept_request(past.inputs)
     if old.left_out and not (own.names_data or own.llm):
         raise SetupError(
-            f"Run {past.number} used {', '.join(old.left_out)}, which is not kept: name it again, with "
+            f"Run {past.number} used {', '.join(old.left_out)}, which is not saved. Give it again with "
             "--db, --graph, --docs, --tools or --llm."
         )
     if own.tools:
@@ -74,7 +74,7 @@ def check_absolute(name: str, places: Sequence[str], origin: str) -> None:
     """Raise SetupError if a place of the field ``name`` is relative."""
     if relative := next(filter(is_relative, places), ""):
         raise SetupError(
-            f"{origin}, and {relative} is relative to it: go there, or name it again with {spell_option(name)}."
+            f"{origin}, and {relative} is relative to it. Go to that folder, or give {spell_option(name)} again."
         )
 
 
@@ -121,29 +121,27 @@ def propose_reading(file: Path, one: OpenReading, choice: str) -> str:
         whole = propose_definition(file, Reading(one.words, [one.words], choice), login_name())
     except SetupError as error:
         return f"decisor: {error}"
-    return f"decisor: to have it so from now on: decisor definitions approve {file} {section_title(whole)}"
+    return f"decisor: to keep this reading: decisor definitions approve {file} {section_title(whole)}"
 
 
 @takes_request(*OPTIONS)
 def command(
     request: AskRequest,
-    text: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="What is to be decided. - reads it from standard input.")
-    ] = "",
-    rules: Annotated[Path | None, typer.Option("--rules", help="A text file with the rules to decide by.")] = None,
+    text: Annotated[str, typer.Argument(metavar="QUESTION", help="The question; - reads standard input.")] = "",
+    rules: Annotated[Path | None, typer.Option("--rules", help="Text file with decision rules.")] = None,
     example: Annotated[
-        str, typer.Option("--example", metavar="supply|trade", help="A question on a world made here.")
+        str, typer.Option("--example", metavar="supply|trade", help="Built-in question with its data.")
     ] = "",
-    form: Annotated[str, typer.Option("--form", metavar="sql|graph", help="What the example is kept in.")] = "sql",
-    html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
+    form: Annotated[str, typer.Option("--form", metavar="sql|graph", help="Form of the example's data.")] = "sql",
+    html: Annotated[Path | None, typer.Option("--html", help="Write the run as an HTML page.")] = None,
     record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,
     go_on: Annotated[
-        bool, typer.Option("--continue", help="Go on from the last run: its data, LLM and decision.")
+        bool, typer.Option("--continue", help="Follow up on the last run, with its data and LLM.")
     ] = False,
     go_on_from: Annotated[
-        int | None, typer.Option("--continue-from", metavar="N", min=1, help="Or from run N.")
+        int | None, typer.Option("--continue-from", metavar="N", min=1, help="Follow up on run N.")
     ] = None,
-    no_history: Annotated[bool, typer.Option("--no-history", help="Do not keep this run.")] = False,
+    no_history: Annotated[bool, typer.Option("--no-history", help="Do not save this run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Answer a decision question from databases, documents and tools."""
@@ -151,9 +149,7 @@ def command(
         raise SetupError(f"--form is sql or graph, not {form!r}.")
     # Refuse files that cannot be written before the run: its result would be lost after it was paid for.
     if request.trace and Path(request.trace).is_file() and Path(request.trace).stat().st_size:
-        raise SetupError(
-            f"{request.trace} is there already, and a run may have been paid for: name another --trace file."
-        )
+        raise SetupError(f"{request.trace} already exists. Name another --trace file.")
     for option, path in (("--html", html), ("--record", record)):
         if path is not None:
             check_writable(path, f"Name another {option} file.")
@@ -197,8 +193,8 @@ def report_saved_run(keeping: Keeping | None) -> Iterator[None]:
         if keeping and keeping.number:
             number = keeping.number
             print(
-                f"decisor: what it had is run {number}: decisor history show {number}; "
-                f"decisor history resume {number} goes on",
+                f"decisor: saved as run {number}. Show it: decisor history show {number}. "
+                f"Resume it: decisor history resume {number}",
                 file=sys.stderr,
             )
         raise
@@ -248,7 +244,7 @@ def find_example_world(name: str, question: str) -> Any:
     if not name:
         return None
     if question:
-        raise SetupError("An example brings its own question: leave out yours, or name your data with --db.")
+        raise SetupError("--example has its own question. Leave out yours, or name your data with --db.")
     # By name, as nothing imports the lab by a statement. The examples need no package of the extra ``lab``.
     return import_module("decisor.lab.examples").make_example(name)
 
@@ -261,20 +257,20 @@ def read_question_text(question: str) -> str:
             how = "iconv -f LATIN1 -t UTF-8 FILE | decisor ask -"
             raise SetupError(f"Standard input is not UTF-8. Write: {how}") from error
     if not question.strip():
-        raise SetupError('What is to be decided? Write: decisor ask "QUESTION" --db URL, or try --example trade.')
+        raise SetupError('No question given. Write: decisor ask "QUESTION" --db URL, or try --example trade.')
     return question.strip()
 
 
 def read_rules(path: Path | None) -> str:
     if path is None:
         return ""
-    no_text = f"{path} is no text: --rules takes a text file with the rules to decide by."
+    no_text = f"{path} is not a text file. --rules takes a text file."
     try:
         text = path.read_text("utf-8-sig")
     except FileNotFoundError as error:
         raise SetupError(
-            f"There is no file {path}: --rules takes a text file. To give rules as words, add them to the question, or "
-            'write: echo "RULES" > rules.txt, then --rules rules.txt'
+            f"There is no file {path}. --rules takes a text file. Add rules in words to the question, or write: "
+            'echo "RULES" > rules.txt, then --rules rules.txt'
         ) from error
     except OSError as error:
         raise SetupError(f"Cannot read the rules in {path}: {error.strerror}.") from error
@@ -284,7 +280,7 @@ def read_rules(path: Path | None) -> str:
             raise SetupError(no_text) from error
         line = error.object.count(b"\n", 0, error.start) + 1
         raise SetupError(
-            f"The rules in {path} are not UTF-8 (line {line}). Save them so, or write: "
+            f"The rules in {path} are not UTF-8 (line {line}). Save them as UTF-8, or write: "
             f"iconv -f LATIN1 -t UTF-8 {path} > rules-utf8.txt"
         ) from error
     if "\0" in text:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from decisor.session.run_setup import TechniqueRow
 
 
-app = typer.Typer(help="Which settings and connections hold here, and from where.")
+app = typer.Typer(help="Show active settings and connections.")
 WIDTH = 160
 NOT_PARTS = ("name", "url", "folder", "settings")
 
@@ -46,17 +46,17 @@ def config_command(
 
 @app.command("trust")
 def trust_command(
-    off: Annotated[bool, typer.Option("--off", help="Trust it no longer.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Stop trusting it.")] = False,
 ) -> None:
     """Trust this folder's decisor.toml: it may then set the LLM, name servers and use your secrets.
 
-    The trust is for the file as it is now; a changed file is not trusted.
+    The trust ends when the file changes.
     """
     path = Path.cwd() / FILE
     if not path.is_file():
         raise SetupError(f"There is no {FILE} in this folder.")
     trust_config_file(path, None if off else path.read_bytes())
-    print(f"{path} is {'not trusted' if off else 'trusted as it is; changed, it is not'}.", file=sys.stderr)
+    print(f"{path} is {'not trusted' if off else 'trusted until it changes'}.", file=sys.stderr)
     print_config(resolve_config())
 
 
@@ -93,7 +93,7 @@ def print_config(config: Config) -> None:
                 file=sys.stderr,
             )
     if not config.files:
-        print(f"There is no {FILE} in this folder, and no {user_config_file()}.", file=sys.stderr)
+        print(f"No config file: neither {FILE} in this folder nor {user_config_file()}.", file=sys.stderr)
 
 
 def list_config_rows(config: Config) -> Iterator[tuple[str, str, str]]:
@@ -129,7 +129,7 @@ def format_setting_value(value: Scalar) -> str:
 
 
 def techniques_command(
-    name: Annotated[str, typer.Argument(help="One technique, with what preset=paper leaves different.")] = "",
+    name: Annotated[str, typer.Argument(help="One technique, with its differences from the paper.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON array.")] = False,
 ) -> None:
     """List the techniques and their settings."""
@@ -161,7 +161,7 @@ def plugins_command(as_json: Annotated[bool, typer.Option("--json", help="One JS
     for row in rows:
         print(f"{row['group']:<12} {row['name']:<16} {row['value']} ({row['package']})")
     if not rows:
-        print("No package adds a part. A package does so by entry points, each a part by its name:", file=sys.stderr)
+        print("No plugins are installed. A package adds parts by these entry points:", file=sys.stderr)
         for group, what in PLUGINS.items():
             print(f"  decisor.{group:<12} {what}", file=sys.stderr)
 
@@ -186,8 +186,8 @@ def format_default(default: object) -> str:
     return {True: "yes", False: "no"}[default] if isinstance(default, bool) else str(default)
 
 
-def prompts_command(technique: Annotated[str, typer.Argument(help="A name, or your own as module:Class.")]) -> None:
-    """Print a technique's prompts as TOML. A changed copy is used with -o prompts=FILE; prompts left out of it stay."""
+def prompts_command(technique: Annotated[str, typer.Argument(help="Technique, or your own as module:Class.")]) -> None:
+    """Print a technique's prompts as TOML. Use a changed copy by -o prompts=FILE; prompts left out stay."""
     from decisor.techniques import find_technique_class
     from decisor.techniques.shared.prompts_file import format_prompts_file, list_prompts
 

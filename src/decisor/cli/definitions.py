@@ -1,6 +1,6 @@
 """``decisor definitions``: what words mean in a database, drafted, checked, imported, proposed and approved.
 
-Nothing uses a proposal before somebody approves it.
+A proposal has no effect before somebody approves it.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from decisor.cli.output import find_place, print_findings, print_json
 from decisor.errors import SetupError
 from decisor.system.text import fit_on_one_line
 
-app = typer.Typer(no_args_is_help=True, help="What words mean in your data: check, draft, import, propose, approve.")
-FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="The definitions (TOML).")]
-DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database that they are about, or a connection.")]
+app = typer.Typer(no_args_is_help=True, help="Define words of your data: draft, check, import, propose, approve.")
+FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="Definitions file (TOML).")]
+DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="Database of the definitions, or a connection.")]
 JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-OutOf = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where it is written; else it is printed.")]
-NameOf = Annotated[str, typer.Argument(metavar="NAME", help="As list says it: reading.revenue.")]
-ByOf = Annotated[str, typer.Option("--by", metavar="AUTHOR", help="Who says so; else who is logged in.")]
+OutOf = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="File to write; default: print.")]
+NameOf = Annotated[str, typer.Argument(metavar="NAME", help="Name as in list, such as reading.revenue.")]
+ByOf = Annotated[str, typer.Option("--by", metavar="AUTHOR", help="Author (default: your account).")]
 
 
 @app.command("propose")
 def propose_definition_command(
     file: FileOf,
-    words: Annotated[str, typer.Option("--words", help="Words of questions.")] = "",
-    means: Annotated[str, typer.Option("--means", help="What they mean.")] = "",
-    metric: Annotated[str, typer.Option("--metric", help="A metric of the file that they are measured by.")] = "",
-    question: Annotated[str, typer.Option("--question", help="A question that was answered wrongly.")] = "",
+    words: Annotated[str, typer.Option("--words", help="Words of questions to define.")] = "",
+    means: Annotated[str, typer.Option("--means", help="Meaning of the words.")] = "",
+    metric: Annotated[str, typer.Option("--metric", help="Metric of the file that measures them.")] = "",
+    question: Annotated[str, typer.Option("--question", help="Question that was answered wrongly.")] = "",
     trace: Annotated[
-        Path | None, typer.Option("--trace", help="The run that answered it, in place of --question.")
+        Path | None, typer.Option("--trace", help="Trace with the question, instead of --question.")
     ] = None,
-    sql: Annotated[str, typer.Option("--sql", help="The query that answers it.")] = "",
-    answer: Annotated[str, typer.Option("--answer", help="Or the right answer.")] = "",
+    sql: Annotated[str, typer.Option("--sql", help="The right query.")] = "",
+    answer: Annotated[str, typer.Option("--answer", help="The right answer.")] = "",
     why: Annotated[str, typer.Option("--why", help="The reason.")] = "",
     by: ByOf = "",
 ) -> None:
     """Propose the meaning of words, or the right query or answer of a question.
 
-    Nothing uses a proposal before it is approved.
+    A proposal has no effect before it is approved.
     """
     from decisor.semantics.definitions import ApprovedExample, Reading, section_title
     from decisor.semantics.draft import path_of_proposals, propose_definition
@@ -65,18 +65,18 @@ def propose_definition_command(
             by or login_name(),
         )
     name = section_title(whole)
-    print(f"{name} is proposed in {path_of_proposals(file)}. Keep it: decisor definitions approve {file} {name}")
+    print(f"{name} is proposed in {path_of_proposals(file)}. Approve it: decisor definitions approve {file} {name}")
 
 
 @app.command("approve")
 def approve_definition_command(file: FileOf, name: NameOf, by: ByOf = "") -> None:
-    """Move a proposal into the definitions. From then on questions are answered by it, and answers say so."""
+    """Approve a proposal. Later answers use it, and say so."""
     from decisor.semantics.definitions import section_title
     from decisor.semantics.draft import approve_definition
 
     one = approve_definition(file, name, by or login_name())
     print(
-        f"{section_title(one)} is in {file}{one.signature()}. Take it back: "
+        f"{section_title(one)} is in {file}{one.signature()}. Undo: "
         f"decisor definitions remove {file} {section_title(one)}"
     )
 
@@ -88,7 +88,7 @@ def remove_definition_command(file: FileOf, name: NameOf) -> None:
     from decisor.semantics.draft import remove_definition
 
     one, place = remove_definition(file, name)
-    print(f"{section_title(one)} is out of {place}.")
+    print(f"{section_title(one)} is removed from {place}.")
 
 
 @app.command("list")
@@ -106,7 +106,7 @@ def list_definitions_command(
         origin = ", ".join(part for part in (one["by"], one["on"], one["why"]) if part)
         print(f"{mark}{one['says']}{f' ({origin})' if origin else ''}")
     if not lines:
-        print(f"{file}: nothing is defined or proposed")
+        print(f"{file}: no definitions or proposals")
 
 
 def list_definition_lines(file: Path) -> Iterator[dict[str, str]]:
@@ -158,11 +158,13 @@ def check_definitions_command(file: FileOf, db: DbOf, as_json: JsonOf = False) -
 def draft_definitions_command(
     db: DbOf,
     out: OutOf = None,
-    llm: Annotated[str | None, typer.Option("--llm", metavar="MODEL[@URL]", help="Who improves it, or none.")] = None,
+    llm: Annotated[
+        str | None, typer.Option("--llm", metavar="MODEL[@URL]", help="LLM to improve the draft, or none.")
+    ] = None,
 ) -> None:
     """Draft definitions from schema, keys and measured uniqueness, each with its reason.
 
-    An LLM, if any, goes on from that draft.
+    An LLM, if any, improves the draft.
     """
     from decisor.session.definitions import count_definitions, draft_definitions
 
@@ -210,7 +212,7 @@ def write_definitions(text: str, out: Path | None) -> None:
         print(text, end="")
         return
     if out.exists():
-        raise SetupError(f"{out} is there already: name another --out file.")
+        raise SetupError(f"{out} already exists. Name another --out file.")
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:

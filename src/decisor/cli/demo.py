@@ -10,10 +10,10 @@ import typer
 
 def command(
     folder: Annotated[
-        Path, typer.Option("--folder", metavar="FOLDER", help="Where the page with the decision is written.")
+        Path, typer.Option("--folder", metavar="FOLDER", help="Folder for the decision's page.")
     ] = Path(),
 ) -> None:
-    """Show a recorded run on a made-up shop, the same decision computed, and its page. Needs no data, key or model."""
+    """Show a recorded run on sample data, the same decision computed, and its page. Needs no data, key or LLM."""
     from decisor.cli.output import output_console
     from decisor.demo.demo import run_demo
 

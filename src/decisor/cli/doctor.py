@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from decisor.session.sources import Sources
 
 
-NO_LLM = "None is used: questions are decided by exact where there is a decision model. Name one with --llm."
+NO_LLM = "No LLM is used: only decision models can decide. Name an LLM with --llm."
 WORDS = {
     "max_tokens": "a cap on replies (max_tokens)",
     "stop": "stop words",
@@ -59,9 +59,7 @@ def format_measurement(measurement: Measurement | None) -> Iterator[str]:
         return
     probe = measurement.probe
     if measurement.busy:
-        slots = (
-            f"all of its {format_count(measurement.slots, 'slot')} are at work" if measurement.slots else probe.error
-        )
+        slots = f"all of its {format_count(measurement.slots, 'slot')} are in use" if measurement.slots else probe.error
         yield f"It is busy, not broken: {clean_one_line(slots, 200)}. Ask again later."
     elif not probe.ok:
         yield f"It does not work: {clean_one_line(probe.error, 200)}"
@@ -92,7 +90,9 @@ def format_speed(measurement: Measurement) -> str:
     if seconds := estimate_question_seconds(measurement):
         minutes = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} s"
         parts.append(f"a question of plan_rag takes about {minutes}")
-    parts.append(f"its context is {measurement.context:,} tokens" if measurement.context else "its context is not told")
+    parts.append(
+        f"its context is {measurement.context:,} tokens" if measurement.context else "its context size is unknown"
+    )
     if measurement.slots:
         parts.append(f"it has {format_count(measurement.slots, 'slot')}")
     return ", ".join(parts)
@@ -161,25 +161,23 @@ def part_lines(parts: Parts, there: dict[str, bool]) -> Iterator[str]:
 def command(
     db: Annotated[
         str,
-        typer.Option(
-            "--db", metavar="URL", help="A database or graph to try: a URL, files, or the name of a connection."
-        ),
+        typer.Option("--db", metavar="URL", help="Database or graph to test: a URL, files or a connection."),
     ] = "",
     statements: Annotated[
-        Path | None, typer.Option("--statements", help="JSON lines with a field `statement`, for the sandbox.")
+        Path | None, typer.Option("--statements", help="JSON lines with a field `statement` to check.")
     ] = None,
-    tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="Show these tools.")] = None,
+    tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="Tools to show.")] = None,
     llm: Annotated[
         str | None,
         typer.Option("--llm", metavar="MODEL[@URL]", help="The LLM to test, or none; with settings, as for ask."),
     ] = None,
     question: Annotated[
         str,
-        typer.Option("--question", metavar="TEXT", help="Which tables of --db an LLM is shown for it, and the cost."),
+        typer.Option("--question", metavar="TEXT", help="Question to show its tables of --db for, with the cost."),
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
 ) -> None:
-    """Show the LLM and drivers found here, or the sandbox's verdict on statements without running them."""
+    """Check the LLM, drivers and a database; or check, without running them, which statements are allowed."""
     if statements is not None:
         if not db:
             raise SetupError("--statements needs --db URL: whether a statement may run depends on the database.")
@@ -189,7 +187,7 @@ def command(
         show_tools(tools, as_json)
         return
     if question and not db:
-        raise SetupError("--question needs --db URL: it says which tables of it an LLM is shown.")
+        raise SetupError("--question needs --db URL, whose tables it chooses from.")
     raise typer.Exit(check_installation(sources_of_place(db) if db else None, llm, as_json, question))
 
 
@@ -304,7 +302,7 @@ def check_installation(sources: Sources | None, llm: str | None, as_json: bool, 
             beyond = f", and {database.others:,} more" if database.others else ""
             count = len(database.tables)
             print(f"About {database.tokens:,} tokens: {count:,} {plural(count, 'table')} with columns{beyond}.")
-    print("Language models, in the order they are looked for")
+    print("LLMs, in order of search")
     for place in places:
         mark = "→" if place.chosen else " "
         what = " at ".join(part for part in (place.model, place.where) if part)

@@ -37,20 +37,22 @@ if TYPE_CHECKING:
     from decisor.techniques.replay.rerun import Rerun
 
 
-app = typer.Typer(help="Runs that were kept: list, show, resume, approve, verify, mark and delete them.")
+app = typer.Typer(help="List, show, resume, approve, verify, mark or delete saved runs.")
 app.command("approve")(approve_command)
 app.command("verify")(verify_command)
 app.command("record")(record_command)
-STATES = {"answered": "", "budget": "a limit ended it", "steps": "its steps ended", "no_answer": "not decided"}
+STATES = {"answered": "", "budget": "limit reached", "steps": "out of steps", "no_answer": "no decision"}
 NumberOf = Annotated[int, typer.Argument(metavar="N", min=1, help="The number of a run.")]
 
 
 @app.callback(invoke_without_command=True)
 def history_command(
     context: typer.Context,
-    search: Annotated[str, typer.Option("--search", "-s", metavar="WORDS", help="Only those with these words.")] = "",
-    most: Annotated[int, typer.Option("--most", "-n", min=1, help="So many at most, the newest.")] = 20,
-    delete: Annotated[list[str] | None, typer.Option("--delete", metavar="N|all", help="Delete a run, or all.")] = None,
+    search: Annotated[str, typer.Option("--search", "-s", metavar="WORDS", help="Only runs with these words.")] = "",
+    most: Annotated[int, typer.Option("--most", "-n", min=1, help="Maximum number of runs, newest first.")] = 20,
+    delete: Annotated[
+        list[str] | None, typer.Option("--delete", metavar="N|all", help="Delete run N, or all. Repeatable.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON array on standard output.")] = False,
 ) -> None:
     """List saved runs, the newest first. See one: decisor history show N."""
@@ -74,7 +76,7 @@ def history_command(
     if not runs:
         what = f" with {search!r}" if search else ""
         print(
-            f"There is no run{what} in {history.folder}. decisor ask keeps one of each question of your own.",
+            f"No saved runs{what} in {history.folder}. Each decisor ask adds one.",
             file=sys.stderr,
         )
 
@@ -82,35 +84,35 @@ def history_command(
 @app.command("mark")
 def mark_command(
     number: NumberOf,
-    verdict: Annotated[str, typer.Argument(metavar="right|wrong|none", help="none takes a mark back.")],
-    came_of: Annotated[str, typer.Argument(metavar="WORDS", help="What came of it.")] = "",
-    answer: Annotated[str, typer.Option("--answer", help="Of a wrong one: what would have been right.")] = "",
+    verdict: Annotated[str, typer.Argument(metavar="right|wrong|none", help="Verdict; none removes the mark.")],
+    came_of: Annotated[str, typer.Argument(metavar="WORDS", help="The outcome, in words.")] = "",
+    answer: Annotated[str, typer.Option("--answer", help="The right answer, if the verdict is wrong.")] = "",
 ) -> None:
     """Mark a decision as right or wrong, and note the consequences."""
     if verdict not in (*VERDICTS, "none"):
         raise SetupError(f"A decision is marked right, wrong or none, not {verdict!r}.")
     if answer and verdict != "wrong":
-        raise SetupError("--answer goes with wrong: of a right one the decision itself is the answer.")
+        raise SetupError("--answer needs the verdict wrong.")
     history = History()
     run = history.read(number)
     if verdict == "right" and not run.answer:
-        raise SetupError(f"Run {number} has no answer that could be right.")
+        raise SetupError(f"Run {number} has no answer, so it cannot be right.")
     mark = None if verdict == "none" else RunMark("right" if verdict == "right" else "wrong", came_of, answer)
     history.mark(number, mark)
-    print(f"Run {number} is marked {verdict}." if mark else f"Run {number} has no mark.", file=sys.stderr)
+    print(f"Run {number} is marked {verdict}." if mark else f"Run {number} is not marked.", file=sys.stderr)
 
 
 @app.command("export")
 def export_command() -> None:
-    """Print the marked runs as questions, one JSON object a line.
+    """Print marked runs as questions, one JSON object a line.
 
-    Write: decisor history export > mine.jsonl. Then write: decisor eval --questions mine.jsonl --db URL.
+    Evaluate them: decisor history export > mine.jsonl, then decisor eval --questions mine.jsonl --db URL
     """
     count = 0
     for count, question in enumerate(iterate_marked_questions(History()), 1):  # noqa: B007
         print(format_question_line(question), end="")
     if not count:
-        raise SetupError('No run is marked. Say how one came out: decisor history mark 12 right "WHAT CAME OF IT"')
+        raise SetupError('No run is marked. Mark one: decisor history mark 12 right "OUTCOME"')
 
 
 def print_run_list(runs: tuple[PastRun, ...]) -> None:
@@ -144,7 +146,7 @@ WIDTH = 140
 """Width of a list in a pipe, where columns stay columns."""
 
 
-AGAIN = "In the place of what the run used: "
+AGAIN = "Instead of the run's: "
 
 
 @app.command("resume")
@@ -154,16 +156,16 @@ def resume_command(
     which: Annotated[str, typer.Argument(metavar="N|last", help="The number of a run, or last.")] = "last",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
-    """Resume a run that was interrupted, failed or reached a limit. Its LLM calls are not bought again.
+    """Resume an unfinished run: interrupted, failed or ended by a limit. Its LLM calls are reused.
 
-    Data and LLM are those of the run; where an address holds a password it is named again.
+    It uses the run's data and LLM. Give addresses with passwords again: they are not saved.
     """
     history, config = History(), resolve_config()
     run = find_named_run(history, which)
     if run.state == "running":
-        raise SetupError(f"Run {run.number} is under way. Stop it first, or wait for it.")
+        raise SetupError(f"Run {run.number} is still running. Stop it first, or wait for it.")
     if run.state not in UNFINISHED:
-        raise SetupError(f'Run {run.number} came to its end. To ask on: decisor ask --continue-from {run.number} "..."')
+        raise SetupError(f'Run {run.number} is finished. To follow up: decisor ask --continue-from {run.number} "..."')
     from decisor.session.open_sources import complete_request
     from decisor.session.result import build_past_result
 
@@ -172,7 +174,7 @@ def resume_command(
     entries, question = result.trace, result.question
     keeping = Keeping(before=run.number)
     print_folder_file(config)
-    print(f"decisor: run {run.number} had {count_reused_work(entries)}", file=sys.stderr)
+    print(f"decisor: run {run.number} is resumed with {count_reused_work(entries)}", file=sys.stderr)
     with report_saved_run(keeping):
         result = ask_and_print(request, config, question, Attachments(keeping=keeping), as_json, entries)
     raise typer.Exit(exit_of(result.decision) if not result.trace_fault else Exit.FAILED)
@@ -182,10 +184,10 @@ def count_reused_work(entries: tuple[TraceEntry, ...]) -> str:
     """Count the LLM calls and observations of a trace that are used again."""
     replies, results = events_of(entries, LLMCall), events_of(entries, ActionResult)
     count, actions = sum(1 for _ in replies), sum(1 for _ in results)
-    return f"{format_count(count, 'LLM call')} and {format_count(actions, 'observation')}: they are used again"
+    return f"{format_count(count, 'LLM call')} and {format_count(actions, 'observation')} from before"
 
 
-PLAN = "With --edit: a step of the plan that holds after that step, 0 for the first plan. Give every step of it."
+PLAN = "With --edit: one step of the new plan. Give every step; --edit 0 changes the first plan."
 
 
 @takes_request(
@@ -195,22 +197,22 @@ PLAN = "With --edit: a step of the plan that holds after that step, 0 for the fi
 )
 def trace_command(
     request: AskRequest,
-    file: Annotated[Path, typer.Argument(help="A file that decisor ask --trace FILE wrote.")],
-    full: Annotated[bool, typer.Option("--full", help="Also what the LLM was sent and what it wrote.")] = False,
+    file: Annotated[Path, typer.Argument(help="Trace file of decisor ask --trace FILE.")],
+    full: Annotated[bool, typer.Option("--full", help="Include the LLM's prompts and replies.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The events as one JSON array.")] = False,
-    html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the run as an HTML page.")] = None,
     record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,
-    edit: Annotated[str, typer.Option("--edit", metavar="AT", help="Go on from this node or step, changed.")] = "",
-    answer: Annotated[str | None, typer.Option("--answer", help="The node's answer.")] = None,
-    ask: Annotated[str | None, typer.Option("--ask", help="The node's question.")] = None,
-    context: Annotated[str, typer.Option("--context", help="What the node is told beside its question.")] = "",
-    thought: Annotated[str, typer.Option("--thought", help="The thought that the step goes on from.")] = "",
-    action: Annotated[str | None, typer.Option("--action", help="The step's action input.")] = None,
-    observation: Annotated[str | None, typer.Option("--observation", help="What the step brought back.")] = None,
+    edit: Annotated[str, typer.Option("--edit", metavar="AT", help="Node or step to change and rerun from.")] = "",
+    answer: Annotated[str | None, typer.Option("--answer", help="New answer of the node.")] = None,
+    ask: Annotated[str | None, typer.Option("--ask", help="New question of the node.")] = None,
+    context: Annotated[str, typer.Option("--context", help="Context to add to the node's question.")] = "",
+    thought: Annotated[str, typer.Option("--thought", help="New thought of the step.")] = "",
+    action: Annotated[str | None, typer.Option("--action", help="New action input of the step.")] = None,
+    observation: Annotated[str | None, typer.Option("--observation", help="New observation of the step.")] = None,
     plan: Annotated[list[str] | None, typer.Option("--plan", metavar="STEP", help=PLAN)] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="With --edit: write the new run here.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="With --edit: trace file of the new run.")] = None,
 ) -> None:
-    """Show a recorded run as a readable story, or go on from it with one thing changed."""
+    """Show a trace file, or rerun it from a changed step."""
     entries = read_trace(file)
     if not entries:
         raise SetupError(f"{file} holds no events. Make one with: decisor ask ... --trace FILE")
@@ -230,9 +232,7 @@ def trace_command(
     limits = [name for name, value in asdict(request.limits).items() if value is not None]
     unused = [spell_option(name) for name in [*request.given, *limits] if name != "limits"]
     if unused or out:
-        raise SetupError(
-            f"{[*unused, '--out'][0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1."
-        )
+        raise SetupError(f"{[*unused, '--out'][0]} needs --edit with a node or step, such as --edit Q2.1.")
     # Write the files that are wished; without any, tell the story.
     if record is not None:
         from decisor.decision_record.build import build_record
@@ -282,7 +282,7 @@ def rerun_edited_run(
     # Without the masks of then, an LLM would be sent the values that were kept from it.
     check_masks(entries, sources)
     if not at:
-        raise SetupError("Which node or step is changed? Name it with --edit, such as --edit Q2.1 or --edit 3.")
+        raise SetupError("No node or step given. Name one with --edit, such as --edit Q2.1 or --edit 3.")
     edit = Edit(at, plan=tuple(plan), **{name: value for name, value in changes.items() if value})
     with redirect_stdout(sys.stderr) if as_json else nullcontext():  # a person's own tools may print
         comparison = rerun_on_sources(sources, entries, edit, request, Attachments())
@@ -325,11 +325,11 @@ def format_answer(decision: Decision) -> str:
 @app.command("show")
 def show_command(
     which: Annotated[str, typer.Argument(metavar="N|last", help="The number of a run, or last.")] = "last",
-    html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
-    trace: Annotated[Path | None, typer.Option("--trace", help="Write its trace to this file.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the run as an HTML page.")] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Write the run's trace to this file.")] = None,
     record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,
-    full: Annotated[bool, typer.Option("--full", help="Also what the LLM was sent and what it wrote.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, as of decisor ask --json.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Include the LLM's prompts and replies.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, as for decisor ask --json.")] = False,
 ) -> None:
     """Show a saved run: its events, the decision, the evidence and the cost."""
     from decisor.session.result import build_past_result
@@ -354,7 +354,7 @@ def format_run_state(run: PastRun) -> Iterator[str]:
     """Yield a line for the state of a run, its mark, each approval and its number."""
     if run.state in ("interrupted", "failed"):
         why = run.why or "It was interrupted."
-        yield f"{why} What it had is above; decisor history resume {run.number} goes on from there."
+        yield f"{why} Resume it: decisor history resume {run.number}"
     if run.mark:
         right = f"; right would be {run.mark.answer}" if run.mark.answer else ""
         yield f"Marked {run.mark.verdict}{right}{': ' if run.mark.came_of else ''}{run.mark.came_of}"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from decisor.types import Finding, Observation, Ranking
 
 
-DB = "The database it is about: a URL or a file."
+DB = "Database of the model: a URL or a file."
 APPROVE = "Is this what you mean? [y = write it, n = do not, or say what is wrong] "
 
 
@@ -49,25 +49,24 @@ APPROVE = "Is this what you mean? [y = write it, n = do not, or say what is wron
 )
 def draft_model_command(
     request: AskRequest,
-    question: Annotated[str, typer.Argument(help="What is to be decided. - reads it from standard input.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the model is written.")],
+    question: Annotated[str, typer.Argument(help="The question; - reads standard input.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File for the model.")],
     db: Annotated[str, typer.Option("--db", metavar="URL", help=DB)],
-    rules: Annotated[Path | None, typer.Option("--rules", help="A text file with the rules to decide by.")] = None,
-    accept: Annotated[bool, typer.Option("--accept", help="Adopt corrections from documents unasked.")] = False,
+    rules: Annotated[Path | None, typer.Option("--rules", help="Text file with decision rules.")] = None,
+    accept: Annotated[bool, typer.Option("--accept", help="Adopt corrections from documents without asking.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
-    """Draft a decision model of a question, check it on real rows, and write it.
+    """Draft a decision model for a question, check it on real rows, and write it.
 
-    At a terminal it asks about points that the rules leave open, about each correction that a document makes, and for
-    approval. It is a run of the history: decisor history approve N --by NAME. The exit code is 4 if two models differ:
-    both are written.
+    At a terminal it asks about gaps in the rules, corrections from documents, and approval. The draft is a saved run;
+    approve it later with: decisor history approve N --by NAME. Exit code 4: two drafts differ, and both are written.
     """
     from decisor.session.decision_models import draft_model
     from decisor.session.user_tools import ToolSpecs
     from decisor.tools.toolbox import ask_on_terminal, is_person_present
 
     if out.exists():
-        raise SetupError(f"{out} is there already: name another --out file.")
+        raise SetupError(f"{out} already exists. Name another --out file.")
     whole = Question(read_question_text(question), read_rules(rules), request.goal)
     keeping = Keeping() if resolve_config().keeps_history else None
     with redirect_stdout(sys.stderr) if as_json else nullcontext(), report_saved_run(keeping):  # tools may print
@@ -92,7 +91,7 @@ def draft_model_command(
         if not drafts.models and is_person_present() and not as_json:
             print_model_draft(text, db)
             if (answer := ask_on_terminal(APPROVE).strip()).lower() not in ("y", "yes"):
-                print(f"Not written. To say more, put it into the rules{f': {answer}' if len(answer) > 1 else ''}.")
+                print(f"Not written. Add what is missing to the rules{f': {answer}' if len(answer) > 1 else ''}.")
                 raise typer.Exit(Exit.NO_ANSWER)
         try:
             path.write_text(text, encoding="utf-8")
@@ -126,16 +125,18 @@ def print_model_draft(text: str, db: str) -> None:
 
 
 T = TypeVar("T")
-app = typer.Typer(no_args_is_help=True, help="Decision models: check, show, rank, ask what if.")
+app = typer.Typer(no_args_is_help=True, help="Draft, check, show and rank decision models; ask what-if.")
 FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="A decision model (TOML).")]
 INPUTS = "'why NAME', 'turning points', 'TABLE.COLUMN × 1.1'"
-DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database it is about: a URL or a file.")]
-GraphOf = Annotated[str, typer.Option("--graph", metavar="URL", help="Or a graph; then the file has [copy].")]
+DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="Database of the model: a URL or a file.")]
+GraphOf = Annotated[str, typer.Option("--graph", metavar="URL", help="Graph, for a model with [copy].")]
 DefinitionsOf = Annotated[
-    Path | None, typer.Option("--definitions", metavar="FILE", help="Where measures name metrics: their definitions.")
+    Path | None, typer.Option("--definitions", metavar="FILE", help="Definitions of the metrics that measures name.")
 ]
-SetOf = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the file.")]
-SecondsOf = Annotated[float, typer.Option("--seconds", min=0.1, help="Ends it with what is known.")]
+SetOf = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Value of a model parameter. Repeatable.")
+]
+SecondsOf = Annotated[float, typer.Option("--seconds", min=0.1, help="Maximum seconds; then partial results.")]
 HOUR = 3600.0
 JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
@@ -148,7 +149,7 @@ def check_model_command(
     file: FileOf,
     db: DbOf = "",
     graph: GraphOf = "",
-    second: Annotated[Path | None, typer.Option("--second", help="Another model of the same question.")] = None,
+    second: Annotated[Path | None, typer.Option("--second", help="Second model of the question, to compare.")] = None,
     definitions: DefinitionsOf = None,
     values: SetOf = None,
     as_json: JsonOf = False,
@@ -192,9 +193,9 @@ def rank_model_command(
     file: FileOf,
     db: DbOf = "",
     graph: GraphOf = "",
-    scenario: Annotated[str, typer.Option("--scenario", help="One of the file.")] = "",
-    change: Annotated[str, typer.Option("--change", metavar="SQL", help="UPDATEs before the choice.")] = "",
-    trials: Annotated[int, typer.Option("--trials", min=0, help="How often inputs are varied.")] = 200,
+    scenario: Annotated[str, typer.Option("--scenario", help="Scenario of the model.")] = "",
+    change: Annotated[str, typer.Option("--change", metavar="SQL", help="SQL UPDATEs to apply first.")] = "",
+    trials: Annotated[int, typer.Option("--trials", min=0, help="Number of trials with varied inputs.")] = 200,
     seconds: SecondsOf = HOUR,
     definitions: DefinitionsOf = None,
     values: SetOf = None,
@@ -238,7 +239,7 @@ def whatif_command(
     as_json: JsonOf = False,
     seconds: SecondsOf = HOUR,
 ) -> None:
-    """Ask a decision model a what-if question, without an LLM. docs/decision-models.md has every input."""
+    """Ask a decision model a what-if question, without an LLM. All inputs: docs/decision-models.md"""
     from decisor.decision_models.tool import ModelTool
     from decisor.views.transcript import show_studies
 
@@ -273,9 +274,9 @@ def print_model_schema() -> None:
 @app.command("upgrade")
 def upgrade_model(
     file: FileOf,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where it is written.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="File to write; default: print.")] = None,
 ) -> None:
-    """Write a decision model of the second form in the present one. Without --out it is printed."""
+    """Convert a decision model of format 2 to format 3."""
     from decisor.decision_models.file import read_model_text
     from decisor.decision_models.second_form import upgrade_text
     from decisor.system.structured_files import FileFault
@@ -288,7 +289,7 @@ def upgrade_model(
         print(text, end="")
         return
     if out.exists():
-        raise SetupError(f"{out} is there already: name another --out file.")
+        raise SetupError(f"{out} already exists. Name another --out file.")
     out.write_text(text, encoding="utf-8")
     print(f"Written: {out}. Compare both: decisor model rank FILE --db URL", file=sys.stderr)
 
@@ -333,9 +334,7 @@ class ModelSource:
                 async with asyncio.timeout(self.seconds_left):
                     model = await stack.enter_async_context(opening)
             except TimeoutError as error:
-                raise SetupError(
-                    "The limit of seconds is reached while the data are opened and copied. Give it more."
-                ) from error
+                raise SetupError("The data were not opened and copied in time. Raise --seconds.") from error
             # The model keeps to the same deadline in everything that is computed of it.
             model.deadline = self.until
             yield model

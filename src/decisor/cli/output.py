@@ -24,6 +24,7 @@ from decisor.session.config import Config, Connection, resolve_config
 from decisor.system.secrets import find_url_secrets, redact
 from decisor.system.serialization import finite_json_value, json_value
 from decisor.system.text import clean_for_terminal, clean_one_line
+from decisor.system.wording import format_count
 from decisor.types import Decision
 
 if TYPE_CHECKING:
@@ -299,7 +300,7 @@ def print_findings(file: Path, findings: Sequence[Finding], as_json: bool) -> No
     else:
         for one in findings:
             print(one)
-        print(f"{file}: {f'{len(findings)} to look at' if findings else 'nothing to complain about'}")
+        print(f"{file}: {format_count(len(findings), 'finding') if findings else 'no faults found'}")
     if any(one.kind == "error" for one in findings):
         raise typer.Exit(Exit.FAILED)
 
@@ -310,9 +311,9 @@ def print_folder_file(config: Config) -> None:
         if file.origin != "folder":
             continue
         says = [*file.settings, *(f"connections.{name}" for name in file.connections)]
-        line = f"decisor: {file.path.name} of this folder is used: {', '.join(says) or 'nothing of it'}"
+        line = f"decisor: {file.path.name} of this folder is used for {', '.join(says) or 'nothing'}"
         if file.left_out:
-            line += f"; nobody trusts it, so it does not set {', '.join(file.left_out)} (decisor config)"
+            line += f"; it is not trusted, so {', '.join(file.left_out)} is ignored (see: decisor config)"
         print(clean_one_line(line, 400), file=sys.stderr)
 
 

@@ -34,13 +34,15 @@ if TYPE_CHECKING:
 
 
 def record_command(
-    file: Annotated[Path | None, typer.Argument(metavar="RECORD.json", help="A file of --record.")] = None,
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write it as one page.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="RECORD.json", help="Decision record.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the record as an HTML page.")
+    ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of records.")] = False,
 ) -> None:
-    """Write the record of a decision as one page, or print the JSON Schema that records meet.
+    """Write a decision record as a page, or print the JSON Schema of records.
 
-    Records are made by decisor ask --record, decisor history show N --record and decisor trace FILE --record.
+    To make a record, add --record FILE to decisor ask, decisor history show N or decisor trace FILE.
     """
     if schema:
         from decisor.decision_record.record import published_schema
@@ -60,21 +62,19 @@ def record_command(
 
 
 def approve_command(
-    which: Annotated[str, typer.Argument(metavar="N|last|RECORD.json", help="A run of the history, or a record.")],
-    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who approves.")] = "",
+    which: Annotated[str, typer.Argument(metavar="N|last|RECORD.json", help="Saved run, or record file.")],
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Name of the approver.")] = "",
     note: Annotated[
-        str, typer.Option("--note", metavar="WORDS", help="On what condition; of --refuse and --withdraw, why.")
+        str, typer.Option("--note", metavar="WORDS", help="Condition, or reason of --refuse or --withdraw.")
     ] = "",
-    refuse: Annotated[
-        bool, typer.Option("--refuse", help="Say that this person does not approve, and with --note why.")
-    ] = False,
-    withdraw: Annotated[bool, typer.Option("--withdraw", help="Take the approval of this person back.")] = False,
+    refuse: Annotated[bool, typer.Option("--refuse", help="Record a refusal instead.")] = False,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the approval of this person.")] = False,
 ) -> None:
-    """Approve a decision. The approval is of its record as it is now and is saved in the record with its date."""
+    """Approve a decision. The approval is saved in its record, with the date."""
     if not by.strip():
-        raise SetupError("Who approves? Name a person: --by NAME")
+        raise SetupError("No approver given. Name one: --by NAME")
     if refuse and withdraw:
-        raise SetupError("Is it refused, or is something taken back? Name one of --refuse and --withdraw.")
+        raise SetupError("Give only one of --refuse and --withdraw.")
     path, change = Path(which), make_approval_change(by, note, withdraw, refuse)
     what = approve_in_file(path, change) if path.is_file() else approve_in_history(which, change)
     done = "withdrawn" if withdraw else "refused" if refuse else "approved"
@@ -104,7 +104,7 @@ def approve_in_file(path: Path, change: ApprovalChange) -> str:
     with lock_folder(path):
         document = read_record(path)
         if document.faults:
-            raise SetupError(f"{path} is not as it was made: {document.faults[0]}")
+            raise SetupError(f"{path} was changed after it was made: {document.faults[0]}")
         record = document.record
         write_record(replace(record, approvals=change(record.approvals, record.digest)), path)
     return f"{path} ({record.digest[:12]}…)"

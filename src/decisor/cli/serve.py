@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from decisor.session.sources import Sources
 
 
-HostOf = Annotated[str, typer.Option("--host", help="Where to listen. Beyond this machine a token is needed.")]
+HostOf = Annotated[str, typer.Option("--host", help="Address to listen on; a token is required beyond localhost.")]
 AllowHostOf = Annotated[
-    list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
+    list[str] | None, typer.Option("--allow-host", metavar="NAME", help="Host name of a proxy before the server.")
 ]
-AtOnceOf = Annotated[int, typer.Option("--at-once", min=1, max=5_000, help="Runs at a time; more wait in line.")]
+AtOnceOf = Annotated[
+    int, typer.Option("--at-once", min=1, max=5_000, help="Maximum number of simultaneous runs; others wait.")
+]
 
 
 @takes_request(*DATA, "limits", leave_out=["actions"])
@@ -44,29 +46,29 @@ def serve_command(
     request: AskRequest,
     llm: Annotated[
         list[str] | None,
-        typer.Option("--llm", metavar="MODEL[@URL]", help="An LLM to choose on the page. Several times."),
+        typer.Option("--llm", metavar="MODEL[@URL]", help="LLM to offer on the page. Repeatable."),
     ] = None,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="A made-up shop with its decision model: needs no data.")
-    ] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve sample data with a decision model.")] = False,
     evaluation: Annotated[
-        list[str] | None, typer.Option("--evaluation", metavar="RUN", help="The store of an evaluation to show.")
+        list[str] | None, typer.Option("--evaluation", metavar="RUN", help="Run store of an evaluation to show.")
     ] = None,
     host: HostOf = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")] = 8765,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes any free one.")] = 8765,
     allow_host: AllowHostOf = None,
     users: Annotated[
-        Path | None, typer.Option("--users", metavar="FILE", help="Users with their tokens (TOML).")
+        Path | None, typer.Option("--users", metavar="FILE", help="TOML file of users and tokens.")
     ] = None,
     new_user: Annotated[
-        str, typer.Option("--new-user", metavar="NAME", help="Print a token, and the lines for it.")
+        str, typer.Option("--new-user", metavar="NAME", help="Print a token and its lines for --users.")
     ] = "",
-    history: Annotated[bool, typer.Option("--history/--no-history", help="Whether runs outlast the server.")] = True,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
-    takes_files: Annotated[bool, typer.Option("--files/--no-files", help="Whether people may bring files.")] = True,
+    history: Annotated[
+        bool, typer.Option("--history/--no-history", help="Whether to keep runs after the server stops.")
+    ] = True,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Whether to open the page.")] = True,
+    takes_files: Annotated[bool, typer.Option("--files/--no-files", help="Whether people may upload files.")] = True,
     at_once: AtOnceOf = 256,
 ) -> None:
-    """Serve the page and its API, until Ctrl-C."""
+    """Start the web page and the HTTP API. Ctrl-C stops them."""
     with require_package("FastAPI and uvicorn", "serve"):
         from decisor.server.app import bind_socket, run_web_server
         from decisor.server.settings import ServerSettings, names_of_llms
@@ -82,7 +84,7 @@ def serve_command(
         db, docs = list_configured_sources(config)
         request = request.model_copy(update={"db": tuple(db), "docs": tuple(docs)})
     if demo and request.names_data:
-        raise SetupError("--demo has data of its own: leave out --db, --graph, --docs and --tools.")
+        raise SetupError("--demo has its own data. Leave out --db, --graph, --docs and --tools.")
     folder = contextlib.ExitStack()
     sources = folder.enter_context(demo_sources()) if demo else sources_of_request(request, config)
     check_database_files(sources)
@@ -196,7 +198,7 @@ def name_evaluations(places: list[str]) -> dict[str, str]:
     for place in places:
         name = name_from_place(place)
         if name in names:
-            raise SetupError(f"Two evaluations are called {name}: rename one of the files.")
+            raise SetupError(f"Two evaluations are called {name}. Rename one of the files.")
         if "://" not in place and not Path(place).is_file():
             raise SetupError(f"There is no run store {place}. Make one with: decisor eval ... --store {place}")
         names[name] = place
@@ -207,13 +209,13 @@ def print_user(name: str) -> None:
     from decisor.server.security import NAME, digest_of_token, new_token
 
     if not NAME.fullmatch(name):
-        raise SetupError(f"{name!r:.80} is no name of a user: take letters, digits, and . _ @ -")
+        raise SetupError(f"{name!r:.80} is not a user name. Use letters, digits and . _ @ -")
     token = new_token()
     # A TOML key of letters, digits, _ and - needs no quotes.
     key = name if name.replace("-", "_").isidentifier() else f'"{name}"'
     print(
-        f'The token of {name}, which is nowhere else: {token}\n\n[{key}]\ntoken = "{digest_of_token(token)}"\n'
-        '# connections = ["sales"]  # all without this line'
+        f'Token of {name}, shown only now: {token}\n\n[{key}]\ntoken = "{digest_of_token(token)}"\n'
+        '# connections = ["sales"]  # without this line: all'
     )
 
 
@@ -227,24 +229,22 @@ def format_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-USERS = "Users with their tokens (TOML), as of decisor serve: whose connections, rows and history."
-SKILL = "Print a skill file for coding agents: when and how to use the tools."
-HTTP = "Serve streamable HTTP, where a client calls it, and not standard input and output, where a client starts it."
+USERS = "TOML file of users and tokens, as for decisor serve."
+SKILL = "Print a skill file for coding agents."
+HTTP = "Serve over streamable HTTP, not standard input and output."
 
 
 @takes_request(*DATA, "technique", "settings", "llm", "limits", leave_out=["actions"])
 def mcp_command(
     request: AskRequest,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="A made-up shop with its decision model: needs no data.")
-    ] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve sample data with a decision model.")] = False,
     at_once: AtOnceOf = 256,
-    no_history: Annotated[bool, typer.Option("--no-history", help="Runs are gone with the server.")] = False,
+    no_history: Annotated[bool, typer.Option("--no-history", help="Do not keep runs after the server stops.")] = False,
     http: Annotated[bool, typer.Option("--http", help=HTTP)] = False,
     host: HostOf = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")] = 8766,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes any free one.")] = 8766,
     allow_host: AllowHostOf = None,
-    token: Annotated[bool, typer.Option("--token", help="Ask for a token on this machine too.")] = False,
+    token: Annotated[bool, typer.Option("--token", help="Require a token on localhost too.")] = False,
     users: Annotated[Path | None, typer.Option("--users", metavar="FILE", help=USERS)] = None,
     skill: Annotated[bool, typer.Option("--skill", help=SKILL)] = False,
 ) -> None:
@@ -270,7 +270,7 @@ def mcp_command(
         # A client would hear of a wrong setting only when it asks.
         build_technique(request.technique, **{name: str(value) for name, value in request.settings.items()})
     if users and not http:
-        raise SetupError("--users says whose token may do what over HTTP: give --http too.")
+        raise SetupError("--users needs --http.")
     data = demo_sources() if demo else contextlib.nullcontext(sources_to_serve(request, config))
     with data as sources, open_server_history(keeps) as history, contextlib.suppress(KeyboardInterrupt):
         listening = open_mcp_socket(host, port, allow_host or [], token, users, sources) if http else None
@@ -288,7 +288,7 @@ def sources_to_serve(request: AskRequest, config: Config) -> Sources:
         request = request.model_copy(update={"db": tuple(config.connections)})
     sources = sources_of_request(request, config)
     if not sources:
-        raise SetupError("Which data? Name them with --db, --graph, --docs or --tools, or try: decisor mcp --demo")
+        raise SetupError("No data source given. Use --db, --graph, --docs or --tools, or try: decisor mcp --demo")
     check_database_files(sources)
     return sources
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 
 SHOWN = 20
-TABLE = "Of a database: a table to read, once for each; all unless said."
-OUT = "A folder for the index, or postgresql://HOST/DATABASE/TABLE. An index that is there is updated."
+TABLE = "Database table to read. Repeatable; default: all."
+OUT = "Folder of the index, or postgresql://HOST/DATABASE/TABLE. An existing index is updated."
 SOURCE = (
     "A folder, a file (text, Markdown, HTML, PDF, Word, PowerPoint, Excel, JSON lines, CSV), a database's URL, or the "
     "name of a connection."
@@ -44,21 +44,21 @@ SOURCE = (
 def index_command(
     source: Annotated[str, typer.Argument(help=SOURCE)],
     out: Annotated[str, typer.Option("--out", metavar="PLACE", help=OUT)],
-    dense: Annotated[bool, typer.Option("--dense", help="Vectors too, by the model on this machine (slow).")] = False,
-    embed: Annotated[str, typer.Option("--embed", metavar="MODEL@URL", help="Vectors too, by an endpoint.")] = "",
-    words: Annotated[int, typer.Option("--words", min=20, max=2000, help="About so many words a passage.")] = 100,
-    language: Annotated[str, typer.Option("--language", help="Of the documents; none: words as they are.")] = "english",
+    dense: Annotated[bool, typer.Option("--dense", help="Add vectors by the local embedding model (slow).")] = False,
+    embed: Annotated[str, typer.Option("--embed", metavar="MODEL@URL", help="Add vectors by an endpoint.")] = "",
+    words: Annotated[int, typer.Option("--words", min=20, max=2000, help="Approximate words per passage.")] = 100,
+    language: Annotated[str, typer.Option("--language", help="Language for word forms, or none.")] = "english",
     table: Annotated[list[str] | None, typer.Option("--table", metavar="TABLE", help=TABLE)] = None,
-    text: Annotated[str, typer.Option("--text", metavar="COLUMN", help="Of rows: what is the text.")] = "",
-    title: Annotated[str, typer.Option("--title", metavar="COLUMN", help="Of rows: what is the title.")] = "",
-    id: Annotated[str, typer.Option("--id", metavar="COLUMN", help="Of rows: what names them for good.")] = "",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Build anew, also what did not change.")] = False,
+    text: Annotated[str, typer.Option("--text", metavar="COLUMN", help="Column with the text.")] = "",
+    title: Annotated[str, typer.Option("--title", metavar="COLUMN", help="Column with the title.")] = "",
+    id: Annotated[str, typer.Option("--id", metavar="COLUMN", help="Column that identifies a row.")] = "",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild the whole index.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
-    """Index documents, so that decisor ask --docs can find passages in them.
+    """Index documents for decisor ask --docs.
 
-    The same command once more updates the index: what is new or changed is read, what is gone is taken out. A build
-    that is stopped leaves the index as it was.
+    Run the same command again to update the index: changed documents are read again, deleted ones are removed. If it
+    is stopped, the index stays unchanged.
     """
     from decisor.documents.reader import RowForm
 
@@ -129,7 +129,7 @@ def print_index_summary(changes: IndexChanges, summary: dict[str, Any]) -> None:
         counts = {name: summary[name] for name in ("added", "updated", "deleted", "kept")}
         print("Documents: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
     if changes.anew:
-        print(f"Built anew, since {changes.anew}.")
+        print(f"Rebuilt, since {changes.anew}.")
     if changes.unread:
         print(f"Not read: {changes.unread:,}")
         for key, why in changes.skipped[:SHOWN]:
@@ -143,9 +143,7 @@ def print_index_summary(changes: IndexChanges, summary: dict[str, Any]) -> None:
     if not changes.passages:
         print(explain_empty_index(summary, bool(changes.unread)))
     if outside := summary.get("outside"):
-        print(
-            f"Links that lead outside, not followed: {', '.join(clean_one_line(name, 60) for name in outside[:SHOWN])}"
-        )
+        print(f"Not followed, leads outside: {', '.join(clean_one_line(name, 60) for name in outside[:SHOWN])}")
 
 
 def explain_empty_index(summary: dict[str, Any], unread: bool) -> str:
@@ -159,11 +157,11 @@ def explain_empty_index(summary: dict[str, Any], unread: bool) -> str:
 
     why = ""
     if not unread:
-        documents = f"There are no documents in it (these can be read: {' '.join(KINDS)}). "
-        why = documents if "other_kinds" in summary else "There are no rows in the database. "
+        documents = f"No documents found (readable: {' '.join(KINDS)}). "
+        why = documents if "other_kinds" in summary else "The database has no rows. "
     out = summary["index"]
     stays = is_table_url(out) or is_index(Path(out))
-    return f"{why}Nothing could be indexed: {f'{out} stays as it was' if stays else 'no index was made'}."
+    return f"{why}Nothing was indexed; {f'{out} is unchanged' if stays else 'no index was made'}."
 
 
 def format_size(size: int) -> str:
@@ -180,7 +178,7 @@ app = typer.Typer(no_args_is_help=True, help="Load a graph from files of nodes a
 FilesOf = Annotated[list[str] | None, typer.Argument(metavar="FILE...", help="CSV, JSON, Parquet or Excel.")]
 OutOf = Annotated[str, typer.Option("--out", metavar="PLACE", help="FILE.kgl, bolt://HOST, or a connection.")]
 FromOf = Annotated[
-    str, typer.Option("--from", metavar="URL", help="A relational database, or a connection, by its foreign keys.")
+    str, typer.Option("--from", metavar="URL", help="Relational database to convert by its foreign keys.")
 ]
 
 
@@ -194,16 +192,18 @@ def load_graph_command(
     out: OutOf,
     files: FilesOf = None,
     database: FromOf = "",
-    id: Annotated[str, typer.Option("--id", metavar="COLUMN", help="Of nodes: their id.")] = "",
-    source: Annotated[str, typer.Option("--source", metavar="COLUMN", help="Of edges: the id they start at.")] = "",
-    target: Annotated[str, typer.Option("--target", metavar="COLUMN", help="Of edges: the id they lead to.")] = "",
-    label: Annotated[str, typer.Option("--label", metavar="COLUMN|none", help="Of nodes; none: the file's name.")] = "",
-    type: Annotated[str, typer.Option("--type", metavar="COLUMN|none", help="Of edges; none: the file's name.")] = "",
+    id: Annotated[str, typer.Option("--id", metavar="COLUMN", help="Column with node ids.")] = "",
+    source: Annotated[str, typer.Option("--source", metavar="COLUMN", help="Column with edges' start node.")] = "",
+    target: Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column with edges' end node.")] = "",
+    label: Annotated[
+        str, typer.Option("--label", metavar="COLUMN|none", help="Column of labels; none: file name.")
+    ] = "",
+    type: Annotated[str, typer.Option("--type", metavar="COLUMN|none", help="Column of types; none: file name.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
-    """Load a graph for questions by decisor ask --graph.
+    """Load a graph for decisor ask --graph.
 
-    A file with a source and a target holds relationships, any other nodes. What is there is not loaded over.
+    Files with a source and a target column hold relationships, others hold nodes. Existing data are not overwritten.
     """
     from decisor.graphs.sources import ColumnChoice
     from decisor.session.graph_loading import GraphRequest, load_graph

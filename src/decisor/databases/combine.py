@@ -1,4 +1,4 @@
-"""The tool ``combine``: SQL over what a run has fetched, whichever tools that came from."""
+"""The tool ``combine``: SQL over the results that a run has fetched, by any tool."""
 
 from __future__ import annotations
 

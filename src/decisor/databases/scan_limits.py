@@ -322,7 +322,7 @@ async def check_scan(
     """Raise ToolError if a query would read more than its limits. A statement that only describes tables passes.
 
     Args:
-        tables: those that the statement names; of a graph the plan tells enough.
+        tables: named by the statement; of a graph the plan tells enough.
 
     Raises:
         ToolError: the engine's complaint about the statement; or it is refused, with how much it would read and what to

@@ -130,7 +130,7 @@ def column_line(column: ColumnInfo, dialect: Dialect | None) -> str:
 
 
 def shorten_type(type: str) -> str:
-    """Shorten a column's type to what a query has to know.
+    """Shorten a column's type to the part that a query needs.
 
     >>> [shorten_type(name) for name in ("VARCHAR(255)", "DOUBLE PRECISION", "BIGINT UNSIGNED", "DECIMAL(10,2)")]
     ['text', 'float', 'int', 'decimal']

@@ -102,7 +102,7 @@ def check_person_name(by: str) -> str:
     """Return the name on one line; raise SetupError if it is empty."""
     name = fit_on_one_line(by, MOST_NAME)
     if not name:
-        raise SetupError("Who approves? Name a person.")
+        raise SetupError("No approver given. Name a person.")
     return name
 
 

@@ -220,8 +220,8 @@ RECORDED = "recorded replies"
 TRIALS = {"trials": "40"}
 PAGE = "decision.html"
 YOUR_TURN = """\
-Your turn: an example that needs no model, then a file of your own with one (Ollama's are free: https://ollama.com, then
-`ollama pull qwen3:8b`; or set OPENAI_API_KEY or ANTHROPIC_API_KEY, and leave out --llm):
+Your turn: an example without an LLM, then your own file with one. Ollama is free: install it (https://ollama.com), then
+`ollama pull qwen3:8b`; or set OPENAI_API_KEY or ANTHROPIC_API_KEY, and leave out --llm.
 
     {decisor} ask --example trade
     {decisor} ask "Which supplier should we drop?" --db YOUR.csv --llm qwen3:8b@localhost:11434"""
@@ -242,18 +242,18 @@ def run_demo(console: Console, folder: Path) -> Path:
         print_heading(
             console,
             "1. A recorded run",
-            "The replies of the model were recorded, so this needs none. The shop is made up; the queries run now.",
+            "The shop is invented and the LLM's replies are recorded; the queries run now.",
         )
         result = replay_recorded_run(shop, console)
         print_heading(
             console,
-            "2. The same question without a model",
-            "A decision model (25 lines) says what dropping a supplier does; every candidate is computed.",
+            "2. The same question without an LLM",
+            "A decision model (25 lines) says how dropping a supplier changes profit; every candidate is computed.",
         )
         compute_decision(shop, console)
     result.html(path)
     print_heading(
-        console, "3. The page", f"{path} holds the whole run: plan, queries, rows, and what each figure rests on."
+        console, "3. The page", f"{path} holds the whole run: plan, queries, rows, and the evidence of each figure."
     )
     console.print(YOUR_TURN.format(decisor=decisor_command()), markup=False, soft_wrap=True)
     return path

@@ -248,7 +248,7 @@ def update_store(
 ) -> IndexChanges:
     """Bring a store to hold exactly the given documents.
 
-    A key that came before is skipped, and so is what cannot be read; what was indexed of that earlier goes.
+    A key that came before is skipped, and so is an unreadable one, whose earlier passages are removed.
     """
     stored, first_number, number = store.documents(), next_number, next_number
     stamps: dict[str, bytes] = {}
@@ -528,7 +528,7 @@ class DocumentIndex:
         """Return the best passages, best first. By words alone the result is empty if no word of the query occurs.
 
         A record's id is its passage's, its source the document's; fields: title, section, position. The score is
-        BM25's, the cosine, what they come to (hybrid), or the reranker's. A server may raise ToolError.
+        BM25's, the cosine, their fusion (hybrid), or the reranker's. A server may raise ToolError.
         """
         # A passage that both rankings have far down may come first when they are fused.
         wide = max(limit, self.depth) if self.reranker or self.mode == "hybrid" else limit

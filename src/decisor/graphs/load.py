@@ -142,7 +142,7 @@ def check_graph_target(url: str) -> None:
     match url.partition("://")[0].partition("+")[0]:
         case "kglite":
             if kglite_path(url).exists():
-                raise SetupError(f"{kglite_path(url)} is there already: name another place, or remove it.")
+                raise SetupError(f"{kglite_path(url)} already exists. Name another place, or remove it.")
         case "bolt" | "neo4j":
             check_graph_server(url)
         case _:

@@ -1,4 +1,4 @@
-"""Makes a graph from files or from a relational database; the draft says what was read and what was left out.
+"""Make a graph from files or a relational database; the draft lists everything read and left out.
 
 Of files, a table with a source and a target holds relationships, any other nodes.
 

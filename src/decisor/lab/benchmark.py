@@ -138,7 +138,7 @@ def find_bench_class(name: str) -> type:
     """Return the class of a benchmark by its name, or of a foreign one by its path ``module:Class``.
 
     Raises:
-        SetupError: there is no such benchmark, or what the path names is none.
+        SetupError: there is no such benchmark, or the path names something else.
     """
     if name not in BENCHES and name in find_plugins("benchmarks"):
         name = find_plugins("benchmarks")[name].value

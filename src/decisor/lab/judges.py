@@ -19,7 +19,7 @@ Pass rate, as ToolEval counts it, is whether a run with tools solved its task (Q
     solvable <- TASK(task, tools)                   only where not solved
     solved: passed;  unsolvable and not solved: passed;  unsolved and solvable: failed;  else a coin
 
-This is repeated ``evaluations`` times, and passed where at least half of those that could be read passed. Unlike the
+This is repeated ``evaluations`` times, and passed if at least half of the readable ones passed. Unlike the
 release's, an empty answer fails even where the task cannot be solved: a run that says nothing has told nobody so.
 
 Preference asks which of two answers is better, in both orders, and ranks from all pairs:

@@ -1,7 +1,7 @@
 """The statistics of an evaluation: headline figures, comparisons and curves of accuracy.
 
 Four outcomes are never merged with a wrong answer or with each other. Accuracy is the mean over cases of the share of
-a case's tries that are right, among those that were judged or ran over their budget; an unscored or crashed outcome is
+a case's tries that are right, among tries judged or over their budget; an unscored or crashed outcome is
 left out of it and counted beside it, and ``least`` and ``most`` say what accuracy would be were all of those wrong, or
 right.
 

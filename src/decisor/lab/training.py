@@ -6,7 +6,7 @@ in order. A row has ``question`` and ``gold`` (ids of passages), and where the s
 (MuSiQue: each hop's question, answer, gold), ``evidences`` (2WikiMultiHopQA: subject, relation, object) and
 ``sub_questions`` that an LLM wrote; without any, the passage whose title the question names comes first.
 
-Nothing here is seen by a technique: gold hops label what a model would have proposed.
+Nothing here is seen by a technique: gold hops label a model's proposals.
 """
 
 from __future__ import annotations

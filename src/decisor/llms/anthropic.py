@@ -366,7 +366,7 @@ def alternate_turns(messages: Sequence[Message], model: str) -> list[dict[str, A
 
 
 def build_blocks(message: Message, model: str) -> list[dict[str, Any]]:
-    """Build the content blocks of a message: those that this model wrote, if it wrote more than words and calls."""
+    """Build the content blocks of a message: this model's own, if it wrote more than words and calls."""
     if message.role == "tool":
         return [{"type": "tool_result", "tool_use_id": message.call_id, "content": message.content}]
     uses = [{"type": "tool_use"}] * len(message.calls)

@@ -85,7 +85,7 @@ def choose_llm(
     ``spec`` "none" asks for none. Settings that it leaves open are as in DECISOR_LLM.
 
     Raises:
-        SetupError: what was named cannot be used.
+        SetupError: the named LLM cannot be used.
     """
     name, settings = read_name_and_spec(spec, environ)
     if name.lower() == "none":

@@ -55,7 +55,7 @@ class Endpoint:
     ) -> T:
         """Post until ``read`` accepts the reply. ``read`` raises LLMError or RetryableError for an unusable reply.
 
-        ``bill`` collects what was used in vain: the count of an unusable reply, and an estimate of the prompt where
+        ``bill`` collects wasted usage: the count of an unusable reply, and an estimate of the prompt where
         the reply was lost on the way. ``url``: another one of the same host.
 
         Raises:

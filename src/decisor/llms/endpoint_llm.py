@@ -1,4 +1,4 @@
-"""An LLM behind one endpoint, whatever its API: a call at once or streamed, asked anew without what was refused.
+"""An LLM behind one endpoint, whatever its API: a call at once or streamed, asked again without refused settings.
 
 ``OpenAICompatible`` and ``Anthropic`` say how their API asks and answers; deadlines, streams, the memory of what an
 endpoint refused, prices and redaction are the same for both, and live here.

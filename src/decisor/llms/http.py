@@ -5,7 +5,7 @@ JSON; ``HttpClient`` makes one POST at a time over aiohttp, for one endpoint and
 bounded as it is sent and as it is unpacked. aiohttp's own errors hold the request with its key, so none is chained to
 ours. A connection on which something came unasked would give that as the next reply: it is closed instead.
 
-A fault of the connection becomes an LLMError that tells whether another try is worth it, and what the person can do. A
+A fault of the connection becomes an LLMError that tells whether another try is worth it, and the remedy. A
 reply that aiohttp cannot parse is to it a status 400 of its own making: here it is a broken reply, worth another try.
 The proxy is the one that the environment names for a host: HTTPS_PROXY or HTTP_PROXY, else ALL_PROXY; none by
 NO_PROXY.
@@ -122,7 +122,7 @@ PASSING_OF_PROXY = {408, 429, 500, 502, 503, 504}
 
 
 class HttpTarget(Protocol):
-    """What a client has to know of an endpoint: its fields are those of ``Endpoint``."""
+    """An endpoint as a client sees it; the fields are those of ``Endpoint``."""
 
     url: str
     where: str

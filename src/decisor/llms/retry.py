@@ -1,7 +1,7 @@
 """The one retry layer of calls to an endpoint, and the errors for its refusals.
 
 It has full jitter, waits that calls share, and an allowance, so that a fault never becomes a storm. A refusal of an
-endpoint becomes an LLMError: it tells whether another try is worth it, and what the person can do.
+endpoint becomes an LLMError: it tells whether another try is worth it, and the remedy.
 """
 
 from __future__ import annotations

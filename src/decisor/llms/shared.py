@@ -8,7 +8,7 @@
 
 A bought reply is never bought again. A reply is known by the content of its request (model, messages, sampling), the
 number of the repeat, and how often the same request was made before in the same run of a case. So techniques that ask
-the same thing share a reply, a resumed run replays what it had, and votes and repeats still get replies of their own.
+the same thing share a reply, a resumed run replays its replies, and votes and repeats still get their own.
 
 The limit of calls is halved when a provider is overloaded, and grows by one for each round of successes.
 """
@@ -188,7 +188,7 @@ class Journal:
     def check_spending(self) -> None:
         """Raise a permanent LLMError if this call and those under way could pass a bound.
 
-        Each is taken to cost what the dearest one did, so only the first calls of a run may pass it.
+        Each is taken to cost as much as the dearest one, so only the first calls of a run may pass it.
         """
         if self.most.dollars is not None and self.bought.dollars is None:
             raise LLMError("A bound in dollars needs the price of every LLM that is asked.", "spending", permanent=True)

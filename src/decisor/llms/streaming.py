@@ -387,7 +387,7 @@ async def stream_reply(
 
     An attempt that broke is made anew, from its beginning.
 
-    A reply that repeats itself is cut where that began, ends with ``loop``, and costs what was written.
+    A reply that repeats itself is cut where that began, ends with ``loop``, and costs the tokens written.
 
     Raises:
         LLMError: as sorted out by ``build_fault``; its text holds no key.

@@ -4,7 +4,7 @@ A reply is asked for as labelled text, as a JSON object that fits a schema, or a
 set the temperature, and reword the templates and texts of a technique's modules; the wording in use is known to a run
 and to all that runs inside it, and to nothing beside it: each of several runs at once has its own. After an unusable
 reply the prompt gets the complaint and a form that is filled in, and the next reply is drawn anew. Why a reply could
-not be used is told to a person in words of its own; what the model is told about it is for the model alone.
+not be used is told to a person in words of its own; the message for the model is for the model alone.
 """
 
 from __future__ import annotations

@@ -433,7 +433,7 @@ def fill_in_form(form: Form[object], way: Way, tools: Mapping[str, str], descrip
 
     Without a fitting example return the text of the form; empty if a function is to be called.
 
-    ``tools``: each with what it speaks (sql, cypher, passages), ``description``: what a prompt says of them.
+    ``tools``: each with what it speaks (sql, cypher, passages), ``description``: their text in a prompt.
     """
     if way == "tools":
         return ""

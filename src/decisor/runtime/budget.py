@@ -1,4 +1,4 @@
-"""The limits of a run, what is reserved and spent of them, and the wall clock of a run.
+"""The limits of a run, the parts reserved and spent, and the wall clock of a run.
 
 Before a call the most that it may cost is reserved, after it the real usage is charged: calls that run at once can
 never all take the last of it. ``keep_calls``, ``keep_share`` and the ``keep`` of a call set something back that only a

@@ -29,7 +29,7 @@ GAP = "(... left out, because the conversation is too long ...)"
 
 @dataclass(slots=True)
 class ShortenedConversations:
-    """The conversations of a run that were shortened: their messages at that time, and what is sent instead."""
+    """The conversations of a run that were shortened: their messages at that time, and the replacement."""
 
     beginnings: list[tuple[tuple[Message, ...], tuple[Message, ...]]] = field(default_factory=list)
 
@@ -41,7 +41,7 @@ class ShortenedConversations:
         return messages
 
     def keep(self, messages: Sequence[Message], short: Sequence[Message]) -> None:
-        """Keep what is sent instead of these messages from now on, in place of what was sent for their beginning."""
+        """Keep the replacement of these messages, which also replaces that of their beginning."""
         self.beginnings = [pair for pair in self.beginnings if tuple(messages[: len(pair[0])]) != pair[0]]
         self.beginnings.append((tuple(messages), tuple(short)))
 
@@ -52,7 +52,7 @@ def shorten_conversation(
     """Make one line of each result but the latest, and of these too while the prompt is longer than ``goal`` tokens.
 
     Results that the LLM has not read yet stay, but lose lines from their end while the prompt is longer than ``room``.
-    Thoughts of earlier turns go: models refuse those that were thought about another prompt.
+    Thoughts of earlier turns go: models refuse thoughts about another prompt.
     """
     now = [message if message.raw is None else replace(message, raw=None) for message in messages]
     last_reply = max((at for at, message in enumerate(now) if message.role == "assistant"), default=0)

@@ -105,9 +105,9 @@ class Run:
         If it cannot be read, the LLM is asked again, with the complaint and an example. A plain function reads text
         that is asked for as text.
 
-        An answer with objections goes back once, and stands then with what is left of them.
+        An answer with objections goes back once, and then stands with the rest of them.
 
-        ``final`` may use what the budget keeps back: the call that answers. ``tries``: how often it is asked at most,
+        ``final`` may use the budget's reserve: the call that answers. ``tries``: how often it is asked at most,
         where that is not ``retries`` + 1; an LLM that insists on the same answer (``MOST``) is asked less often.
 
         Raises:
@@ -216,7 +216,7 @@ class Run:
 
         Raises:
             BudgetExceeded: a limit is reached.
-            OutageError: what the tool stands on cannot be reached; asking the LLM on would be paid for in vain.
+            OutageError: the tool's server cannot be reached; asking the LLM on would be paid for in vain.
         """
         outage = False
         self.budget.reserve(ACTION)

@@ -248,7 +248,7 @@ def views_in(inspector: Inspector, schema: str | None) -> set[str]:
 
 
 def reflect_schema(inspector: Inspector, method: str, schema: str | None, **options: object) -> Any:
-    """Return what an inspector method tells about a schema; nothing if the dialect does not tell."""
+    """Return the result of an inspector method for a schema; nothing if the dialect has none."""
     with suppress(NotImplementedError):
         return getattr(inspector, method)(schema=schema, **options)
     return {}

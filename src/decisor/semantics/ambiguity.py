@@ -120,7 +120,7 @@ def parse_readings(reply: str) -> tuple[OpenReading, ...]:
     ()
 
     Raises:
-        ParseError: no line says what is unclear, or one has not two readings.
+        ParseError: no line names an unclear part, or one has not two readings.
     """
     lines = LINE.findall(clean_reply(reply))
     if not lines:

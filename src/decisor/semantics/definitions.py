@@ -320,7 +320,7 @@ KEYS = {"name": SECTION_NAME, "source": "from"}
 
 @dataclass(frozen=True)
 class DefinitionsFile:
-    """What the words of a question mean in these data."""
+    """Meanings of a question's words in these data."""
 
     metric: Mapping[SectionKey, Metric] = field(default_factory=dict)
     dimension: Mapping[SectionKey, Dimension] = field(default_factory=dict)

@@ -339,7 +339,7 @@ def approve_definition(file: Path, name: str, by: str) -> Definition:
     """Move a proposal into the definitions, with the approving person and the date of today.
 
     Raises:
-        SetupError: there is no such proposal, or it does not go with what is defined.
+        SetupError: there is no such proposal, or it contradicts the definitions.
     """
     with lock_folder(file):
         place = path_of_proposals(file)

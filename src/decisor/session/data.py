@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from decisor.types import LLM, Action
 
 
-WHICH_DATA = "Which data? Name them with --db, --graph, --docs or --tools, or try: decisor demo"
+WHICH_DATA = "No data source given. Use --db, --graph, --docs or --tools, or try: decisor demo"
 NOTHING_DECIDES = (
     f"There is no LLM to plan this, and no decision model for these data: {NAME_ONE}, "
     "or give a decision model with --model FILE.toml."
@@ -412,8 +412,8 @@ def ask(
         graph: Graphs, such as ``"bolt://localhost"``.
         docs: Documents: folders, files, or indexes that ``decisor index`` made.
         tools: Functions, ``"module:function"``, or OpenAPI documents; ``ToolSpecs`` says how APIs are called.
-        rules: What it is decided by, in words.
-        goal: What is to be reached, in words.
+        rules: Rules to decide by, in words.
+        goal: Goal, in words.
         llm: ``"MODEL[@URL]"``, with settings (``"m@URL timeout=900 context=8192"``) or as ``LLMSpec``; ``"none"``; or
             any object with ``name`` and ``complete``.
         technique: A name (``"agent"``), an import path (``"module:Class"``), or the object.

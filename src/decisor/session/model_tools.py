@@ -414,7 +414,7 @@ def list_modelling_tools(databases: Sequence[Database], technique: object) -> Se
 
 
 def fields_of_candidate(model: OpenModel, candidate: int) -> dict[str, Value]:
-    """Return the name of a candidate, the rows that it chooses, and what the model gives for it."""
+    """Return the name of a candidate, its chosen rows, and the model's outcome for it."""
     outcomes = model.outcomes([candidate], most=0)
     figures = {name: float(outcomes.values[0, at]) for at, name in enumerate(outcomes.measures)}
     figures |= {part: float(value[0]) for (_, part), value in outcomes.parts.items() if part}
@@ -428,7 +428,7 @@ def fields_of_candidate(model: OpenModel, candidate: int) -> dict[str, Value]:
 
 
 def fields_of_plan(model: OpenModel, plan: SolvedPlan) -> dict[str, Value]:
-    """Return the amounts of a plan, and what the model gives for it."""
+    """Return the amounts of a plan, and the model's outcome for it."""
     amounts = {name: {row.label: row.amount for row in table.rows} for name, table in plan.tables.items()}
     words = [
         f"{name} ({table.unit or 'amount'}): {', '.join(f'{row.label} = {row.amount:.10g}' for row in table.rows)}"
@@ -445,7 +445,7 @@ def fields_of_plan(model: OpenModel, plan: SolvedPlan) -> dict[str, Value]:
 
 
 def describe_corrections(model: OpenModel, best: str) -> Iterator[str]:
-    """Say what is decided if a correction holds that nobody has adopted."""
+    """Explain the decision if an unadopted correction holds."""
     from decisor.decision_models.optimize import rank_or_solve
 
     for scenario in model.model.scenarios:

@@ -214,7 +214,7 @@ async def open_first_database(db: Places = (), graph: Places = ()) -> Database:
 async def open_first_of_sources(sources: Sources) -> Database:
     """Open the first database of sources. Raises SetupError as ``open_first_database``."""
     if not sources.databases:
-        raise SetupError("Which data? Give --db or --graph.")
+        raise SetupError("No data source given. Use --db or --graph.")
     await check_named_tables(sources)
     tool = await open_source(sources.databases[0], sources)
     assert is_database_tool(tool)

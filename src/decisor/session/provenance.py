@@ -1,4 +1,4 @@
-"""The provenance of a run, as its trace has it: what was read, by whom, with which definitions and decision model.
+"""The provenance of a run, as its trace has it: data read, reader, definitions and decision model.
 
 A reader who may not know where the data lie gets no places and no conditions.
 """

@@ -238,7 +238,7 @@ else:
 
 
 class RunRequest(RequestPart):
-    """What a client of the server may say of any run, new or continued."""
+    """Fields that a client of the server may set for any run, new or continued."""
 
     @model_validator(mode="before")
     @classmethod
@@ -251,31 +251,31 @@ class RunRequest(RequestPart):
         return named | ({"settings": with_current_names(settings)} if isinstance(settings, Mapping) else {})
 
     llm: Annotated[str, Flag("MODEL[@URL]"), Reuse(following=True, continued=True, used=UsedRequest.llm)] = ""
-    """The LLM, or none. With settings, in quotes: "MODEL@URL timeout=900 context=8192 max_tokens=800 temperature=0.1
-    price=0.4,1.6". @URL is the only model there."""
+    """LLM, or none; @URL for a server's only model. With settings, in quotes: "MODEL@URL timeout=900 context=8192
+    max_tokens=800 temperature=0.1 price=0.4,1.6"."""
     limits: Annotated[LimitsValue, Flag(), Reuse(following=True, continued=True)] = Field(default_factory=Limits)
     """Upper bounds; None means no limit."""
 
 
 class QuestionRequest(RunRequest):
-    """What a client of the server may say of a question."""
+    """Fields that a client of the server may set for a question."""
 
     question: QuestionText = ""
     """The decision to make, in words."""
     rules: QuestionText = ""
     """Rules to decide by, in words."""
     goal: Annotated[QuestionText, Flag("TEXT")] = ""
-    """The goal, such as: the lowest yearly cost."""
+    """Goal, such as: the lowest yearly cost."""
     technique: Annotated[
         str, Flag("NAME", ("--technique", "-t")), Reuse(following=True, continued=True, used=UsedRequest.technique)
     ] = ""
-    """The reasoning loop (agent; exact without an LLM): see decisor techniques."""
+    """Reasoning loop (default: agent; without an LLM: exact); see decisor techniques."""
     settings: Annotated[
         dict[str, Setting],
         Flag("NAME=VALUE", ("--option", "-o")),
         Reuse(following=True, continued=True, used=UsedRequest.settings),
     ] = Field(default_factory=dict)
-    """A setting of the technique, as name=value. May be given several times."""
+    """Setting of the technique, name=value. Repeatable."""
 
 
 class DataRequest(RequestPart):
@@ -284,19 +284,18 @@ class DataRequest(RequestPart):
     db: Annotated[
         Texts, Flag("URL"), Reuse(continued=True, is_place=True, verified=True, used=lambda used: used.places("sql"))
     ] = ()
-    """A database (sqlite:///shop.db), files (sales.csv, 'data/*.parquet'), or a name of decisor.toml. Several times;
-    NAME=URL names it."""
+    """Database (sqlite:///shop.db), files (sales.csv, 'data/*.parquet'), connection; NAME=URL names it. Repeatable."""
     graph: Annotated[
         Texts, Flag("URL"), Reuse(continued=True, is_place=True, verified=True, used=lambda used: used.places("cypher"))
     ] = ()
-    """A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."""
+    """Graph, such as bolt://localhost; NAME=URL names it. Repeatable."""
     docs: Annotated[
         Texts,
         Flag("INDEX|FOLDER"),
         Reuse(continued=True, is_place=True, verified=True, used=lambda used: used.places("passages")),
     ] = ()
-    """Documents: an index (decisor index), a folder, postgresql://HOST/DATABASE/TABLE, or your own retriever as
-    module:Class. Several times; NAME=PLACE gives them a name."""
+    """Documents: an index, a folder, postgresql://HOST/DATABASE/TABLE or your retriever as module:Class; NAME=PLACE
+    names them. Repeatable."""
     model: Annotated[
         FilePath,
         Flag("FILE"),
@@ -306,31 +305,31 @@ class DataRequest(RequestPart):
     definitions: Annotated[
         Texts, Flag("[NAME=]FILE"), Reuse(continued=True, is_place=True, used=UsedRequest.definitions)
     ] = ()
-    """What words mean in these data: see decisor definitions. NAME= says of which database."""
+    """Definitions of words (see decisor definitions); NAME= names their database. Repeatable."""
     tables: Annotated[TableNames, Flag("NAME,..."), Reuse(continued=True, used=lambda used: used.sources.tables)] = ()
-    """Only these tables (labels, types) may be read. NAME.TABLE: of one source."""
+    """Tables (labels, types) that may be read, and no others; NAME.TABLE for one source."""
     deny_tables: Annotated[
         TableNames, Flag("NAME,..."), Reuse(continued=True, used=lambda used: used.sources.deny_tables)
     ] = ()
-    """These tables (labels, types) may be neither read nor seen."""
+    """Tables (labels, types) that may not be read or seen."""
     rows: Annotated[Texts, Flag("TABLE=CONDITION"), Reuse(continued=True, verified=True, used=UsedRequest.rows)] = ()
-    """Rows of a table (or NAME.documents) that may be read, as a condition. Several times."""
+    """Condition for the rows of a table (or NAME.documents) that may be read. Repeatable."""
     mask: Annotated[
         TableNames, Flag("TABLE.COLUMN,..."), Reuse(continued=True, verified=True, used=UsedRequest.mask)
     ] = ()
-    """Columns shown to the LLM as tokens only. Several times."""
+    """Columns whose values the LLM sees only as tokens. Repeatable."""
     audit: Annotated[FilePath, Flag("FILE"), Reuse(continued=True, is_place=True, used=UsedRequest.audit)] = ""
-    """Log of queries: time, reader, query, rows."""
+    """Log file for queries: time, reader, query, rows."""
     tools: Annotated[
         Texts, Flag("SPEC"), Reuse(continued=True, is_place=True, of_tools=True, used=UsedRequest.tools)
     ] = ()
-    """module:function, an OpenAPI document as FILE or FILE#OPERATION, or mcp:COMMAND or mcp:URL. Several times."""
+    """Tools: module:function, OpenAPI as FILE or FILE#OPERATION, mcp:COMMAND or mcp:URL. Repeatable."""
     methods: Annotated[
         Parts,
         Flag("METHOD,...", ("--allow-methods",)),
         Reuse(continued=True, of_tools=True, used=lambda used: tuple(used.sources.tools.methods)),
     ] = ()
-    """HTTP methods beside GET that the APIs of --tools may be called with, such as post,put."""
+    """HTTP methods besides GET allowed for --tools, such as post,put."""
     base_url: Annotated[
         str, Flag("URL"), Reuse(continued=True, of_tools=True, used=lambda used: used.sources.tools.base_url)
     ] = ""
@@ -340,20 +339,20 @@ class DataRequest(RequestPart):
         Flag("[SCHEME=]VARIABLE"),
         Reuse(continued=True, of_tools=True, used=lambda used: tuple(used.sources.tools.auth)),
     ] = ()
-    """The environment variable with the key for the APIs of --tools; mcp=NAME for MCP servers. Several times."""
+    """Environment variable with the key for --tools; mcp=NAME for MCP servers. Repeatable."""
     row_values: Annotated[
         RowValuePolicy,
         Flag("ask|allow|refuse"),
         Reuse(continued=True, of_tools=True, used=lambda used: used.sources.tools.row_values),
     ] = "ask"
-    """Whether tools get values of rows: ask (a person, else no), allow or refuse."""
+    """Whether tools may get row values: ask (a person), allow or refuse."""
     max_scan: Annotated[
         str,
         BeforeValidator(lambda value: str(value) if isinstance(value, int) else value),
         Flag("ROWS|BYTES"),
         Reuse(following=True, continued=True, used=UsedRequest.max_scan),
     ] = ""
-    """Maximum rows (5M) or bytes (2GB) that one SQL query may read, by its engine's estimate."""
+    """Maximum rows (5M) or bytes (2GB) read by one SQL query, as its engine estimates."""
 
 
 class AskRequest(QuestionRequest, DataRequest):
@@ -362,7 +361,7 @@ class AskRequest(QuestionRequest, DataRequest):
     reveal: Annotated[bool, Flag()] = False
     """Show the values of masked columns in the result."""
     readings: Annotated[Readings, Flag("auto|always|off"), Reuse(following=True)] = "auto"
-    """Ask the LLM for ambiguous words: where rules suspect some, always, never."""
+    """Whether the LLM looks for ambiguous words; auto: if rules suspect some."""
     trace: Annotated[FilePath, Flag("FILE")] = ""
     """Write the events of the run to this file."""
     history: Annotated[bool, Reuse(following=True)] = False
@@ -383,7 +382,7 @@ class AskRequest(QuestionRequest, DataRequest):
         return bool(self.db or self.graph or self.docs or self.tools)
 
     def without_tools(self, *kept: str) -> AskRequest:
-        """Return the request without tools, and without what is said of them but for the fields of ``kept``."""
+        """Return the request without tools and their settings, except the fields of ``kept``."""
         fields = {name: info.default for name, info in AskRequest.model_fields.items() if REUSE[name].of_tools}
         return self.model_copy(update={name: value for name, value in fields.items() if name not in kept})
 
@@ -585,5 +584,7 @@ def unknown_option_message(name: str) -> str:
     """Return the complaint about an unknown option, with the one that was likely meant."""
     near = difflib.get_close_matches(name, {*Options.__annotations__, *DataOptions.__annotations__} - {name}, 1)
     return f"There is no option {name}." + (
-        f" Did you mean {near[0]}?" if near else f" There is {', '.join(Options.__annotations__)}."
+        f" Did you mean {near[0]}?"
+        if near
+        else f" Options: {', '.join([*DataOptions.__annotations__, *Options.__annotations__])}."
     )

@@ -113,7 +113,7 @@ def build_earlier(result: Result) -> Earlier:
 def find_conversation(result: Result, steps: Sequence[Step]) -> EarlierConversation | None:
     """Find the conversation of tool calls that ended in the decision; None if there was none, or not just one.
 
-    One that was shortened is none: what was cut off could not be cited any more.
+    A shortened one is none: rows cut off could not be cited any more.
     """
     from decisor.techniques.agent import DECIDE, PLAN, SHOWN
 
@@ -398,7 +398,7 @@ class Result:
         elif path:
             show_dim(f"Trace: {path} (read it with: decisor trace FILE)", console)
         if self.number:
-            show_dim(f"Run {self.number} (see it again with: decisor history show {self.number})", console)
+            show_dim(f"Saved as run {self.number}. Show it: decisor history show {self.number}", console)
 
     def summary(self) -> str:
         """Return technique, LLM and cost as one line."""

@@ -117,7 +117,7 @@ class LLMs:
         None means that there is none.
 
         Raises:
-            SetupError: what was named cannot be used.
+            SetupError: the named LLM or technique cannot be used.
         """
         if isinstance(llm, LLMSpec):
             return await self.open(repr(llm), llm, dict(os.environ))
@@ -191,7 +191,7 @@ def list_technique_rows() -> Sequence[TechniqueRow]:
 def build_technique_row(name: str, kind: type, about: str = "") -> TechniqueRow:
     """Build the row of a technique or benchmark. Settings that only Python can set are left out.
 
-    about: what it is; by default the first paragraph of its module's docstring.
+    about: its description; by default the first paragraph of its module's docstring.
     """
     from decisor.techniques.shared.judge import list_llm_parts
 

@@ -147,7 +147,7 @@ def apply_connections(sources: Sources) -> Sources:
     """Apply the tables, denied tables and definitions of config files. A person's ``tables`` can only name fewer.
 
     Raises:
-        SetupError: none of those that are named may be read.
+        SetupError: none of the named tables may be read.
     """
     tables, denied, files = list(sources.tables), list(sources.deny_tables), list(sources.definitions)
     for source in sources.databases:

@@ -5,7 +5,7 @@ is on the path. So a child has nothing of it:
 
     -I            no PYTHON* variables, no site of the user, neither the working folder nor a script's on the path
     path          ours, handed over as arguments, without the working folder and without relative entries
-    environment   what is on a list, so no keys
+    environment   variables on a list, so no keys
     folder        an empty one of our own: paths are made absolute before they are handed over
     session       its own, so that Ctrl-C at a terminal reaches us alone, and we say when a child ends
     parent        when that is gone, killed say, the child ends too, whatever it computes

@@ -1,4 +1,4 @@
-"""Keys and passwords stay out of errors, logs, traces and files: what is told of a failure passes ``redact``, a place
+"""Keys and passwords stay out of errors, logs, traces and files: messages of failures pass ``redact``, a place
 that a person named ``hide_password``."""
 
 from __future__ import annotations

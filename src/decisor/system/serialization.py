@@ -1,7 +1,7 @@
 """Dataclasses to and from JSON, the one reader of everything that comes as JSON or TOML.
 
 A ``DocumentFormat`` decodes a document by the types of a dataclass's fields: it is read back as it was written, or
-refused with the path of each fault, what was found there and what is expected. pydantic does the work. It is imported
+refused with the path of each fault, the value found and the expected one. pydantic does the work. It is imported
 when the first document is read: that takes .06 s, and most commands read none.
 """
 
@@ -241,7 +241,7 @@ class DocumentFormat(Generic[T]):
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **_without_noise(schema)}
 
     def explain(self, error: ValidationError, text: str | bytes) -> Iterator[tuple[DocumentPath, str]]:
-        """Yield each fault: its path, and what is wrong there."""
+        """Yield the path and the text of each fault."""
         missing: dict[DocumentPath, list[str]] = {}
         expected: dict[DocumentPath, list[str]] = {}
         found: dict[DocumentPath, str] = {}

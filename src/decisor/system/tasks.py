@@ -60,7 +60,7 @@ async def run_in_dependency_order(
 
     ``act`` gets the key and the results so far; at most ``at_once`` run at a time.
 
-    ``needs``: keys in an order in which each comes after what it needs. A key starts when its own needs are done; with
+    ``needs``: keys in an order in which each comes after its needs. A key starts when its own needs are done; with
     ``levels`` only when every key that is less deep is. Failures are as for ``map_concurrently``.
 
     >>> async def put(key: str, done: Mapping[str, str]) -> str:

@@ -79,11 +79,11 @@ def format_margin(ranking: Ranking) -> str:
 def format_robustness(ranking: Ranking) -> str:
     """Format the varied inputs, the share in which the best stayed, and the other winners."""
     if ranking.robustness is None and ranking.stopped and ranking.count == ranking.candidates:
-        return f"Nothing is said of how robust this is: {ranking.stopped}. More seconds or fewer trials would say it."
+        return f"Robustness is unknown: {ranking.stopped}. Give more seconds or fewer trials."
     if ranking.robustness is None and ranking.covered:
-        return f"{ranking.covered}, so nothing is said of how robust this is."
+        return f"{ranking.covered}, so robustness is unknown."
     if ranking.robustness is None:
-        return "Nothing was varied, so nothing is said of how robust this is." * (ranking.candidates is not None)
+        return "Nothing was varied, so robustness is unknown." * (ranking.candidates is not None)
     how = "; ".join(ranking.varied) or f"every input by up to {ranking.varied_percent:g} %"
     times = f" of {format_count(ranking.trials, 'trial')}" if ranking.trials else " of trials"
     others = [one for one in ranking.winners if one.name not in ranking.ties][:SHOWN_WINNERS]

@@ -50,7 +50,7 @@ def find_technique_class(name: str) -> type:
     <class 'decisor.techniques.plan_rag.PlanRAG'>
 
     Raises:
-        SetupError: there is no such technique, or what the path names is none.
+        SetupError: there is no such technique, or the path names something else.
     """
     if ":" in name:
         return check_technique_class(import_class(name), name)

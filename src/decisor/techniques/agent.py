@@ -71,7 +71,7 @@ MORE_ROWS = re.compile(r"\s*rows\s+\[?(o\d+)\]?\s+(\d+)\s*;?\s*", re.I)
 
 @dataclass
 class Conversation:
-    """The messages so far, what the calls brought, and how the run ends."""
+    """The messages so far, the calls' results, and how the run ends."""
 
     messages: list[Message]
     tools: tuple[Function, ...]
@@ -306,7 +306,7 @@ class Agent:
             raise LLMError("it wrote text all the same", "tools")
 
     async def end(self, talk: Conversation, run: Run, error: Error | None) -> Decision:
-        """Ask for the decision with what the budget keeps back, by the same tools; see ``end_run``."""
+        """Ask for the decision from the budget's reserve, by the same tools; see ``end_run``."""
 
         async def ask() -> Decision | None:
             failed = isinstance(error, ParseError)

@@ -275,7 +275,7 @@ def parse_query_proposal(reply: str, trajectory: Trajectory, passages: Sequence[
     """Parse queries, one on a line, or a final answer.
 
     Raises:
-        ParseError: it holds neither, or the answer cites what was not shown.
+        ParseError: it holds neither, or the answer cites a record not shown.
     """
     text = clean_reply(reply)
     queries, listing, thought = list[str](), False, ""

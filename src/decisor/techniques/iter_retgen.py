@@ -1,4 +1,4 @@
-"""ITER-RETGEN: what was generated in one round finds the passages of the next.
+"""ITER-RETGEN: the text generated in one round finds the passages of the next.
 
 Shao et al., "Enhancing Retrieval-Augmented Large Language Models with Iterative Retrieval-Generation Synergy",
 Findings of EMNLP 2023.

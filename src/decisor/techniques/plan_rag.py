@@ -1,4 +1,4 @@
-"""PlanRAG: plan before the first query, and replan when what comes back breaks the plan.
+"""PlanRAG: plan before the first query, and replan when the results break the plan.
 
 Lee et al., "PlanRAG: A Plan-then-Retrieval Augmented Generation for Generative Large Language Models as Decision
 Makers", NAACL 2024.

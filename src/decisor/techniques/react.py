@@ -1,4 +1,4 @@
-"""ReAct: a thought, a search, what it found, and again; everything so far stays in the prompt.
+"""ReAct: a thought, a search, its results, and again; everything so far stays in the prompt.
 
 Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Models", ICLR 2023, on passages.
 

@@ -1,4 +1,4 @@
-"""Plan-RAG: a plan of sub-questions as a graph, answered as soon as what they need is known, each from one document.
+"""Plan-RAG: a plan of sub-questions as a graph, answered as soon as their inputs are known, each from one document.
 
 Verma et al., "Plan-RAG: Planning-guided Retrieval Augmented Generation" (Plan*RAG), arXiv 2410.20753.
 
@@ -17,7 +17,7 @@ Verma et al., "Plan-RAG: Planning-guided Retrieval Augmented Generation" (Plan*R
 
 A node sees its own question, its parents' answers and its documents, nothing else (equation 1). Beyond the paper: a
 chunk that the critic rejects is written again instead of kept, a node may be served by a database, a node that fails
-blocks only those that need it, and the answer of a plan's only last node is not put together again.
+blocks only the nodes that need it, and the answer of a plan's only last node is not put together again.
 """
 
 from __future__ import annotations

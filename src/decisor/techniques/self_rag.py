@@ -11,7 +11,7 @@ for short answers, over an endpoint that serves the fine-tuned weights (selfrag/
                   + w_use * sum of u * P([Utility:i]), u = -1, -1/2, 0, 1/2, 1          each P among its own kind
     return the answer of the best score; closed: of the best sum of scores of the same answer
 
-An answer that does not stand on its passage is written once more, with what was objected to behind the question.
+An answer that does not stand on its passage is written once more, with the objections behind the question.
 
 As in the released script for short answers the likelihood of the answer is no part of its score. Unlike there, whether
 to retrieve compares probabilities, as the paper says, and not their logarithms.

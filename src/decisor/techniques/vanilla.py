@@ -1,4 +1,4 @@
-"""Vanilla: the question, and the answer. Nothing is retrieved: what the model knows by itself.
+"""Vanilla: the question, and the answer. Nothing is retrieved: the model's own knowledge.
 
 The baseline of Verma et al., "Plan-RAG", 2024, and of most papers on retrieval.
 

@@ -2,7 +2,7 @@
 
 Descriptions from the server are text from outside: they are cut and cleaned, and results stand in records. Tools that
 do not declare themselves read-only are left out unless a person names them. Only a command that a person typed is
-started. It gets a few variables of the environment and those that are named for it, and is ended with all processes
+started. It gets a few variables of the environment and variables named for it, and is ended with all processes
 that it started. No key goes to another server than the address.
 
 The transports limit the bytes that a server may send. The SDK's own process transport holds a line of any length in

@@ -1,4 +1,4 @@
-"""Transport to an MCP server: over the pipe of a process, or over HTTP; with what it may send."""
+"""Transport to an MCP server: over the pipe of a process, or over HTTP; with limits on its messages."""
 
 from __future__ import annotations
 

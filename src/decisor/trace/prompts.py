@@ -239,7 +239,7 @@ THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 
 
 def read_thoughts(turn: Message) -> str:
-    """Read what a model thought before it wrote its turn, as far as its provider shows it; '' if it does not.
+    """Read a model's thoughts before its turn, as far as its provider shows it; '' if it does not.
 
     >>> read_thoughts(Message("assistant", "", raw={"messages": [{"type": "thinking", "thinking": "Compare."}]}))
     'Compare.'

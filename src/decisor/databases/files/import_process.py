@@ -1,7 +1,7 @@
 """The process that reads files: it may read them and write the store, and nothing else.
 
 A line of JSON comes in, {"target": PATH, "parts": [[name, kind, paths], ...]}, and one goes out: {"notes": [...]}, or
-{"error": ...} with what the person can do.
+{"error": ...} with a remedy for the person.
 """
 
 from __future__ import annotations

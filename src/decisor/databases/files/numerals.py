@@ -171,7 +171,7 @@ class Numerals:
     def decimal(self, evidence: SeparatorEvidence) -> str:
         """Return the decimal separator; '' if nothing settles it.
 
-        What a column holds goes before what stands beside it. Three digits after a comma in
+        Texts of the column count before texts of other columns. Three digits after a comma in
         every text are thousands, unless the file expects a decimal comma; three after a point are decimals, likewise.
         """
         if evidence.setting:

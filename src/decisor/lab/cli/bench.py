@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from decisor.lab.dqa.generator import Dataset
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-dqa = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Decision QA: where to trade, what to build.")
+dqa = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Generate and load questions of Decision QA.")
 app.add_typer(dqa, name="dqa")
 
 
@@ -28,7 +28,7 @@ def bench_root() -> None:
 
 @app.command("list")
 def list_benchmarks_command(as_json: Annotated[bool, typer.Option("--json", help="One JSON array.")] = False) -> None:
-    """List the benchmarks that decisor eval runs, and their settings."""
+    """List the benchmarks of decisor eval, with settings."""
     from decisor.cli.config import print_rows
     from decisor.lab.benchmark import BENCHES, SUMMARIES, find_bench_class
     from decisor.session.run_setup import build_technique_row
@@ -43,7 +43,7 @@ def generate_command(
     scenario: Annotated[str, typer.Option(help="locating or building.")],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder.")],
     size: Annotated[str, typer.Option(help="tiny, small, medium, large, huge, or NODESxEDGES.")] = "small",
-    seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same files.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed; the same seed gives the same files.")] = 0,
     questions: Annotated[int, typer.Option(min=1, help="Maximum number of questions.")] = 20,
 ) -> None:
     """Generate a new world with questions that have one best decision, in the released layout."""
@@ -58,9 +58,9 @@ def generate_command(
 @dqa.command("import")
 def import_database_command(
     path: Annotated[Path, typer.Argument(help="A dump: .sql or .cql.")],
-    db: Annotated[str, typer.Option("--db", help="Where to, such as sqlite:///trade.db or postgresql://...")],
+    db: Annotated[str, typer.Option("--db", help="Target, such as sqlite:///trade.db or postgresql://...")],
 ) -> None:
-    """Load one database of the benchmark into a store, in file order, to the last digit."""
+    """Load a database of the benchmark, in file order and full precision."""
     from decisor.lab.dqa.databases import load_database
     from decisor.system.secrets import hide_password
 
@@ -72,8 +72,8 @@ def import_database_command(
 
 @dqa.command("extract")
 def extract_command(
-    save: Annotated[Path, typer.Argument(help="A savegame as Clausewitz text.")],
-    definitions: Annotated[Path, typer.Option(help="The game's map file of trading nodes, or its file of goods.")],
+    save: Annotated[Path, typer.Argument(help="Savegame in Clausewitz text.")],
+    definitions: Annotated[Path, typer.Option(help="The game's file of trading nodes or of goods.")],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder.")],
     questions: Annotated[int, typer.Option(min=1, help="Maximum number of questions.")] = 200,
 ) -> None:

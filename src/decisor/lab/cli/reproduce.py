@@ -31,22 +31,20 @@ Names = list[str] | None
 def reproduce_command(
     paper: Annotated[str, typer.Argument(help="planrag, planrag-early, radagent, furepa or plan-rag.")] = "",
     table: Annotated[str, typer.Argument(help='A number, a name ("figure 5"), or all.')] = "",
-    models: Annotated[
-        Names, typer.Option("--llm", help="MODEL or MODEL@BASE_URL; none: only what needs no LLM.")
-    ] = None,
+    models: Annotated[Names, typer.Option("--llm", help="MODEL or MODEL@URL; none: only cells without an LLM.")] = None,
     data: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The released files ($DECISOR_DATA).")] = None,
     benches: Annotated[
-        Names, typer.Option("-b", "--bench", help='More of a benchmark: "dqa db=mysql://HOST", "popqa corpus=WIKI"')
+        Names, typer.Option("-b", "--bench", help='Settings of a benchmark: "dqa db=mysql://HOST", "popqa corpus=WIKI"')
     ] = None,
-    settings: Annotated[Names, typer.Option("-o", help="Of each technique that has it: planner_llm=gpt-4o")] = None,
-    judge: Annotated[str, typer.Option(help="MODEL@URL where answers are judged or ranked.")] = "",
+    settings: Annotated[Names, typer.Option("-o", help="Setting of the techniques: planner_llm=gpt-4o")] = None,
+    judge: Annotated[str, typer.Option(help="LLM that judges or ranks answers: MODEL@URL.")] = "",
     store: Annotated[str | None, typer.Option(help="The run store (PAPER.db).")] = None,
     share: Annotated[float, typer.Option(min=0.001, max=1.0, help="Share of the cases: 0.1 is a tenth.")] = 1.0,
     limit_calls: Annotated[int | None, typer.Option(min=1, help="LLM calls for one case.")] = None,
     cases_at_once: Annotated[int, typer.Option(min=1, max=10_000, help="Cases at a time.")] = 8,
     max_dollars: Annotated[float | None, typer.Option(min=0.0, help="Dollars for the whole run.")] = None,
     budget: Annotated[int | None, typer.Option(min=1, help="Tokens for the whole run.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost; run nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate the cost; run nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask above one dollar.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="The tables as Markdown.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="The tables as LaTeX.")] = False,

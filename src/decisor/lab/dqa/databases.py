@@ -417,7 +417,7 @@ class Stores:
         return Path(self.folder.name) / f"{key}{ENDINGS[self.form]}"
 
     async def close(self) -> None:
-        """Wait until every database is closed, including those that a failed run left open."""
+        """Wait until every database is closed, including any left open by a failed run."""
         self.closing += [asyncio.create_task(close_when_open(opening)) for opening in self.opened.values()]
         self.opened.clear()
         await asyncio.gather(*self.closing)

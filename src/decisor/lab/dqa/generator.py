@@ -4,7 +4,7 @@
     for each country or goods: keep the question if one decision is best by a margin
     write both dumps and the question file
 
-Each question says how hard it is. The rules say exactly what the simulation does, so a reader who follows them to the
+Each question says how hard it is. The rules describe the simulation exactly, so a reader who follows them to the
 letter finds the right answer every time. A world is written as the two released kinds of dump, as an SQLite file, or
 as an embedded graph.
 """

@@ -32,7 +32,8 @@ SCENARIOS: tuple[Scenario, ...] = ("locating", "building")
 FORMS = ("sql", "graph")
 NO_FOLDER = (
     "{folder} holds no questions of Decision QA ({folder}/{scenario}/questions/*.json). "
-    "Make some: decisor bench dqa generate --scenario {scenario} --size small --seed 1 --out {folder}"
+    "Make some: decisor bench dqa generate --scenario {scenario} --size small --seed 1 --out {folder}. "
+    "If it has one scenario only, name it, such as scenario=building."
 )
 
 

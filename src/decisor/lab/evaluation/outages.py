@@ -1,4 +1,4 @@
-"""Outages in a run: a database or an endpoint that went away. Who waits, what the person is told, when the run stops.
+"""Outages in a run: a database or an endpoint that went away. Who waits, which message is shown, when the run stops.
 
 An action that meets a server which cannot be reached waits and tries again, and nothing is paid meanwhile; when the
 server is back the case goes on as if nothing had been. An endpoint that fails call after call crashes its cases. What

@@ -186,7 +186,7 @@ async def evaluate_suite(
     Raises:
         LLMError: an endpoint will not answer any case (key, quota, model).
         OutageError: an endpoint or a database was away for longer than ``suite.patience``.
-        StoreError: the store cannot be written. None of these loses what is finished or paid for.
+        StoreError: the store cannot be written. None of these loses finished or paid work.
         SetupError: a benchmark cannot be used, no technique can work on any of them, or the store was begun with other
             settings.
     """

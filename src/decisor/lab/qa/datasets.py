@@ -1,7 +1,7 @@
 """The sets of questions over documents: how the released files of each are read, and which answers are right in it.
 
 A set is one value, ``QaSet``, beside the functions that parse its rows. Each is read as released, or as our own gzipped
-JSON lines with their corpus; ``SUMMARIES`` (``benchmark.py``) and docs/papers.md say what is right in it.
+JSON lines with their corpus; ``SUMMARIES`` (``benchmark.py``) and docs/papers.md say when an answer is right.
 
 HotpotQA and 2WikiMultiHopQA have one layout, and MuSiQue another:
 

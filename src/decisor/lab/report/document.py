@@ -179,7 +179,7 @@ def report_as_json(report: Report) -> dict[str, Any]:
 def figure_table(
     heads: Sequence[str], rows: Iterable[Sequence[Html | str | int]], cls: str | None = None, text_columns: int = 1
 ) -> Html:
-    """Return a table whose first column names its rows. text_columns: those that hold words, not figures."""
+    """Return a table whose first column names its rows. text_columns: columns of words, not figures."""
     head = join(*(tag("th", name, cls="n" if at >= text_columns else None) for at, name in enumerate(heads)))
     body = []
     for name, *cells in rows:

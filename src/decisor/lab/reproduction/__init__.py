@@ -1,1 +1,1 @@
-"""The papers' tables: what they print, what a table needs run, and ours laid out beside it."""
+"""The papers' tables: published figures, the runs that a table needs, and our figures beside them."""

@@ -148,7 +148,7 @@ def is_right(outcome: Outcome) -> bool:
 
 
 def list_tags(outcome: Outcome, kind: str) -> list[str]:
-    """Return what the tags of a kind say: "replan: KIND" or "missed: VALUE" without the kind."""
+    """Return the content of a kind's tags: "replan: KIND" or "missed: VALUE" without the kind."""
     return [tag.removeprefix(f"{kind}: ") for tag in outcome.tags if tag.startswith(f"{kind}: ")]
 
 

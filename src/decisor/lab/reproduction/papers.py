@@ -1,6 +1,6 @@
-"""The tables of the papers as data: what is printed, and which run and measure fills each cell.
+"""The tables of the papers as data: printed figures, and the run and measure for each cell.
 
-A paper is one file of ``lab/published``. A table, its columns and its rows say what a cell is about (``Subject``): the
+A paper is one file of ``lab/published``. Table, columns and rows give the subject of a cell (``Subject``): the
 row's word counts before the column's, and that before the table's. So a row mostly names a technique, and a column a
 part of the benchmark. Nothing here was measured by us.
 """
@@ -27,7 +27,7 @@ CLOSED = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True)
 class Subject:
-    """What a cell, or a row or column of cells, is about. '' and () leave it open."""
+    """Subject of a cell, or of a row or column of cells. '' and () leave it open."""
 
     technique: str = ""
     """As an entry of a suite: a name with settings."""
@@ -55,7 +55,7 @@ class PaperColumn(Subject):
 
 @dataclass(frozen=True)
 class PaperRow(Subject):
-    """A row of a table, with what the paper prints in it."""
+    """A row of a table, with the paper's figures."""
 
     __pydantic_config__ = CLOSED
     head: str = ""
@@ -91,7 +91,7 @@ class PaperTable(Subject):
     """Technique whose ratings sort the cases into tenths."""
 
     def subject(self, row: PaperRow, column: PaperColumn) -> Subject:
-        """Return what the cell of a row and a column is about."""
+        """Return the subject of the cell of a row and a column."""
         return Subject(
             row.techniques.get(column.head) or row.technique or column.technique or self.technique,
             row.benches or column.benches or self.benches,
@@ -159,7 +159,7 @@ def read_paper(name: str) -> Paper:
 
 
 def list_published(table: PaperTable) -> Sequence[tuple[str, str, PublishedCell]]:
-    """Return what a table prints, as row, column and figure."""
+    """Return the printed figures of a table, as row, column and figure."""
     return [
         (row.head, column.head, cell)
         for row in table.rows

@@ -1,4 +1,4 @@
-"""What the tables of a paper need to be run: suites for ``decisor eval``, and what they would cost.
+"""The runs for the tables of a paper: suites for ``decisor eval``, and their estimated cost.
 
 Calls and tokens of a case are measured: on the outcomes of the same LLM that a store holds already, else by functions
 that play a model (``lab/published/usage.toml``, made by ``performance/reproduce_usage.py``). A real model writes more
@@ -38,7 +38,7 @@ def plan_suites(
 ) -> list[SuiteRequest]:
     """Return the suites that fill tables, each technique on the benchmarks that it is needed for.
 
-    Left out is what a judge must score if there is none, and what needs weights that none of the LLMs has.
+    Left out are cells that need a judge if there is none, and cells that need weights that no LLM has.
 
     Args:
         request: LLMs (none: only techniques that ask none), limits, store, settings of benchmarks (``benches``).
@@ -96,7 +96,7 @@ class CaseUsage:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the open cases of a technique on a benchmark with an LLM would cost."""
+    """Cost of the open cases of a technique on a benchmark with an LLM."""
 
     bench: str
     technique: str
@@ -130,7 +130,7 @@ def measure_usage(outcomes: Sequence[Outcome]) -> CaseUsage:
 
 
 def estimate_suite(suite: Suite, outcomes: Iterable[Outcome]) -> list[Estimate]:
-    """Estimate what a suite would still cost, after the outcomes that its store holds.
+    """Estimate the remaining cost of a suite, given the outcomes in its store.
 
     Techniques that ask no LLM cost nothing and are left out.
     """
@@ -157,7 +157,7 @@ def estimate_suite(suite: Suite, outcomes: Iterable[Outcome]) -> list[Estimate]:
 
 
 def estimate_suites(opened: Sequence[tuple[SuiteRequest, Suite]], place: str) -> list[Estimate]:
-    """Estimate what the suites would still cost after what their store holds."""
+    """Estimate the remaining cost of suites, given their store."""
     outcomes = []
     if "://" in place or Path(place).exists():
         with closing(open_store(place, create=False)) as store:

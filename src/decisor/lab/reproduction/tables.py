@@ -108,7 +108,7 @@ class FilledTable:
 
 @dataclass(frozen=True)
 class RunData:
-    """What the cells are measured from."""
+    """Measured outcomes for the cells."""
 
     outcomes: Sequence[Outcome]
     data: Path | None = None

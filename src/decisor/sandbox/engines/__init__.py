@@ -106,7 +106,7 @@ def engine_of(url: str) -> Engine:
     if not mark:
         if one := endings().get(PurePath(url).suffix.lower()):
             return one
-        known = f"{example_urls('sql')}, or a file ending in {', '.join(endings())}"
+        known = f"{example_urls('sql')}, a file ending in {', '.join(endings())}, or rows in files such as sales.csv"
         if "/" in url:
             raise SetupError(f"There is nothing at {hide_password(url)}. Check the path, or give {known}.")
         raise SetupError(f"{hide_password(url)} names no database. Give {known}.")

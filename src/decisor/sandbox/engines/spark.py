@@ -1,5 +1,5 @@
-"""Spark through Spark Connect: ``sc://HOST:15002/DATABASE;token=...``. The guard keeps it to reading; what it runs is
-ended on the server with the session's operations."""
+"""Spark through Spark Connect: ``sc://HOST:15002/DATABASE;token=...``. The guard keeps it to reading; statements end on
+the server with the session's operations."""
 
 from __future__ import annotations
 

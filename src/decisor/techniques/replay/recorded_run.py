@@ -515,7 +515,7 @@ class ReplayingEnvironment:
 
     New records are numbered on from the recorded ones; forks share ``left``.
 
-    What was done before is not done again, so the environment must be one that no action changes: tools on data.
+    Earlier actions are not done again, so the environment must be one that no action changes: tools on data.
     """
 
     env: Environment

@@ -5,7 +5,7 @@
     decision  <- of the largest group, if more than half agree; else one more turn of its conversation, which is shown
                  the rows that differ and the queries that they come from
 
-What was not settled is told with the decision.
+Open disagreements are told with the decision.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ def is_in_order(values: Sequence[Value], goal: Goal, strict: bool) -> bool:
 def explain_no_choice(name: str, cited: Collection[str], question: str, steps: Sequence[Step]) -> str:
     """Explain that an answer is none of the candidates that its cited lists name; empty if it may be one.
 
-    It is what the question wants to reach (in each row, or only in the condition of each query), or in no row at all.
+    It is the aim of the question (in each row, or only in the condition of each query), or in no row at all.
     """
     plain = name.strip().casefold()
     lists = [step for step in steps if len(step.observation.records) > 1 and is_list_of_rows(step, cited)]

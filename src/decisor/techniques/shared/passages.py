@@ -234,7 +234,7 @@ async def continue_text(prompt: str, run: Run, sampling: Sampling, needs: str, f
 
 
 async def send_back(decision: Decision, run: Run, write: Callable[[str], Awaitable[Decision]]) -> Decision:
-    """Have an answer written once more where something is objected to; the second stands, with what is left of it.
+    """Have an answer written once more where something is objected to; the second stands, with its objections.
 
     Args:
         write: the answer to the question with this text behind it.

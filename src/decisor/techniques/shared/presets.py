@@ -13,7 +13,7 @@ from decisor.errors import SetupError
 
 @dataclass(frozen=True)
 class PaperPreset:
-    """The settings of a paper, and what they do not bring about."""
+    """The settings of a paper, and its parts that they do not set."""
 
     settings: Mapping[str, str]
     left_out: tuple[str, ...] = ()

@@ -36,7 +36,7 @@ UNCITED = ("no_citation", "unknown_source", "not_compared")
 
 
 class AnswerReview:
-    """The review of the answers at one place of a loop. What is said against one is said once, all of it."""
+    """The review of the answers at one place of a loop. Objections to an answer are made once, all together."""
 
     def __init__(self, rule: EvidenceRule, trajectory: Trajectory) -> None:
         self.rule = rule
@@ -45,7 +45,7 @@ class AnswerReview:
         self.objected = False
 
     def check(self, reply: LabelledReply) -> None:
-        """Raise ParseError where an answer lacks what the rule asks for, at first with all that can be said of it."""
+        """Raise ParseError if an answer breaks the rule; the first time with every objection."""
         try:
             self.decide(reply)
         except ParseError as complaint:

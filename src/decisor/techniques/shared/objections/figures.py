@@ -210,7 +210,7 @@ class FigureCheck(AnswerReading):
 
     @cached_property
     def sizes(self) -> set[int]:
-        """The numbers of candidates by table, and those that a query counted."""
+        """The numbers of candidates by table, and numbers that a query counted."""
         tables = self.ground.tables.values()
         names = ({self.ground.name_of.get(row.id) for row in rows} for rows in tables)
         counted = {int(cell.value) for cell in self.ground.cells if len(self.ground.tables[table_of(cell.id)]) < 3}

@@ -280,7 +280,7 @@ class OrderCheck(AnswerReading):
         column: NumberColumn,
         amount: Quantity | None,
     ) -> list[tuple[str, float]]:
-        """Return what is said to be more or less, with its number.
+        """Return the thing said to be more or less, with its number.
 
         The figure before the word, else the names before it, else those known.
         """
@@ -304,7 +304,7 @@ class OrderCheck(AnswerReading):
     def objects(
         self, match: re.Match[str], clause: Clause, memory: Sequence[Mention], column: NumberColumn, is_figure: bool
     ) -> list[tuple[str, float]]:
-        """Return what it may be more or less than, with its number."""
+        """Return the thing compared with, with its number."""
         tail = clause.masked[match.end() :]
         mean = (MEAN_OF_ALL, sum(column.numbers) / len(column.numbers))
         if re.match(r"[\w ]{0,12}\b(?:the|overall)\s+(?:average|mean)\b", tail, re.I):
