@@ -192,11 +192,21 @@ class PlanTable:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasurePart:
+    """A part of the best outcome, which is their sum. against: the same part of ``today``, else of the runner-up; None
+    if unknown.
+    """
+
+    name: str
+    value: float
+    against: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AmountPlan:
-    """What the solver found. parts: what the measure is the sum of. rules: each rule at the plan, in words."""
+    """What the solver found. rules: each rule at the plan, in words."""
 
     tables: tuple[PlanTable, ...]
-    parts: Mapping[str, float] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
 
 
@@ -212,7 +222,8 @@ class Ranking:
     ``excluded`` are the nearest of these, ``excluded_by`` counts them by rule. ``stopped``: what ended it early.
     ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed,
     where not every candidate in every trial. ``left_out``: cells without a value that a sum or a mean passes over.
-    ``plan``: the amounts of the best, where the solver found it.
+    ``plan``: the amounts of the best, where the solver found it. ``today``: the outcome with nothing chosen, None if
+    unknown. ``parts``: what the best outcome is the sum of; empty if the model names no parts.
     """
 
     measure: str
@@ -237,6 +248,8 @@ class Ranking:
     covered: str = ""
     left_out: tuple[str, ...] = ()
     plan: AmountPlan | None = None
+    today: float | None = None
+    parts: tuple[MeasurePart, ...] = ()
 
     @property
     def is_read_off(self) -> bool:

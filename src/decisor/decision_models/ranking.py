@@ -26,7 +26,7 @@ from decisor.decision_models.outcomes import Outcomes, measure_lead
 from decisor.errors import ToolError
 from decisor.system.text import quote_identifier
 from decisor.system.wording import format_count
-from decisor.types import Excluded, Goal, Option, Ranking, Turn, Value, WhatIf, Winner
+from decisor.types import Excluded, Goal, MeasurePart, Option, Ranking, Turn, Value, WhatIf, Winner
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -481,6 +481,7 @@ def rank_model(
         check_joint_outcomes(model, outcomes, scenario, changes, seconds - (time.monotonic() - began))
     ranking = rank_outcomes(model, outcomes)
     if not outcomes.stopped:
+        ranking = add_today(model, ranking, scenario, changes)
         left = seconds - (time.monotonic() - began)
         notes = tuple(describe_unjudged_rows(model, outcomes, scenario, changes, left))
         ranking = replace(ranking, left_out=(*ranking.left_out, *notes))
@@ -538,6 +539,10 @@ def rank_outcomes(model: OpenModel, outcomes: Outcomes) -> Ranking:
     values = outcomes.values[:, 0]
     options = tuple(Option(names(outcomes.candidates[at]), float(values[at])) for at in order[:OPTIONS])
     ties, margin, lead = measure_lead(values[order])
+    parts = [
+        {part: float(of[at]) for (measure, part), of in outcomes.parts.items() if measure == first.name}
+        for at in (*order[:1], *order[ties : ties + 1])
+    ]
     shut = np.asarray(np.flatnonzero(outcomes.known & ~outcomes.allowed), dtype=np.int64)
     counts = {rule: int(outcomes.broken[shut, at].sum()) for at, rule in enumerate(outcomes.rules)}
     # A candidate that is shut out and breaks no rule has no outcome.
@@ -557,7 +562,31 @@ def rank_outcomes(model: OpenModel, outcomes: Outcomes) -> Ranking:
         excluded_by={name: count for name, count in counts.items() if count},
         stopped=outcomes.stopped,
         left_out=tuple(f"{part}: {words}" for part, words in find_null_cells(model)),
+        parts=compare_parts(first.name, parts[0], parts[1] if len(parts) > 1 else {}) if parts else (),
     )
+
+
+def compare_parts(
+    measure: str, best: Mapping[str, float | None], other: Mapping[str, float | None]
+) -> tuple[MeasurePart, ...]:
+    """Return the parts of the best outcome beside those of another; none if there is only one."""
+    if len(best) < 2:
+        return ()
+    return tuple(MeasurePart(part or measure, value, other.get(part)) for part, value in best.items() if value is not None)
+
+
+def add_today(model: OpenModel, ranking: Ranking, scenario: str, changes: str) -> Ranking:
+    """Add the outcome with nothing chosen, and its parts; the books' where the measure is made of the choice."""
+    first = model.model.first
+    try:
+        parts = model.present(scenario, changes)[first.name]
+    # A measure may have no value without a choice; the ranking itself is finished.
+    except (ToolError, TimeOver):
+        parts = None
+    if parts is None:
+        return replace(ranking, today=None if scenario or changes else first.now)
+    beside = tuple(replace(one, against=parts.get("" if one.name == first.name else one.name)) for one in ranking.parts)
+    return replace(ranking, today=sum(parts.values()), parts=beside)
 
 
 def find_nearest_excluded(

@@ -39,7 +39,14 @@ from decisor.views.comparison import compare_ranking, dot_plot_html
 from decisor.views.links import Anchors, anchors_of, figures_html
 from decisor.views.markup import Html, join, tag
 from decisor.views.page import html_document, run_page_style
-from decisor.views.results import decision_html, doubts_html, evidence_table, group_by_columns, list_doubts
+from decisor.views.results import (
+    decision_html,
+    doubts_html,
+    evidence_table,
+    gain_chart_html,
+    group_by_columns,
+    list_doubts,
+)
 from decisor.views.terminal import format_table_value
 
 
@@ -201,6 +208,7 @@ def render_record_parts(record: DecisionRecord) -> Iterator[Html | None]:
     # Assumptions and pitfalls have sections of their own here.
     told = replace(decision, assumptions=(), evidence=replace(decision.evidence, pitfalls=()))
     yield doubts_html(list_doubts((), told, anchors, comparison))
+    yield gain_chart_html(content.alternatives)
     yield record_section_html("Rules, executed", rules_html(content.rules), content.rules)
     yield record_section_html("Evidence", record_evidence_html(content, anchors), content.evidence.queries)
     yield record_section_html("Taken as certain", bullet_list_html(content.assumptions), content.assumptions)

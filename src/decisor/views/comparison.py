@@ -138,7 +138,9 @@ def compare_ranking(ranking: Ranking) -> Comparison | None:
     ]
     if not choices or len(choices) + len(forbidden) < 2:
         return None
-    return Comparison(ranking.measure, ranking.unit, ranking.goal, (*choices, *forbidden), ranking=ranking)
+    return Comparison(
+        ranking.measure, ranking.unit, ranking.goal, (*choices, *forbidden), ranking.today, ranking=ranking
+    )
 
 
 def compare_table(table: ComparedTable, decision: Decision) -> Comparison:
@@ -298,7 +300,7 @@ def dot_plot_html(comparison: Comparison, before: Comparison | None = None) -> H
         rows.append(tag("tr", *cells, tag("td", last, cls="n wide"), cls=cls))
     sign = (
         tag("text", f"today {comparison.amount(today)}", x=scale.at(today), y=20, text_anchor="middle")
-        if today
+        if today is not None
         else None
     )
     head = tag(

@@ -25,7 +25,7 @@ from decisor.views.comparison import (
 )
 from decisor.views.links import Anchors, EvidenceCell, anchors_of, cell_anchor, figures_html, link_text, row_anchor
 from decisor.views.markup import Html, join, tag
-from decisor.views.rankings import studies_of, study_html
+from decisor.views.rankings import gain_chart, studies_of, study_html
 from decisor.views.terminal import format_table_value
 from decisor.views.transcript import describe_end
 
@@ -89,6 +89,7 @@ def result_html(entries: Sequence[TraceEntry], decision: Decision, records: Sequ
         decision_html(decision, anchors, comparison, question, rule_tests_of(entries)),
         dot_plot_html(comparison) if comparison else None,
         doubts_html(list_doubts(entries, decision, anchors, comparison)),
+        gain_chart_html(decision.ranking),
         *map(study_html, studies_of(entries)),
         # The rows that the dots show need no bars beside them.
         *(chart_html(chart, anchors.records) for chart in charts if not (comparison and chart.kind == "bar")),
@@ -195,6 +196,11 @@ def gain_html(comparison: Comparison) -> Html:
         if len(comparison.allowed) > 1 and len(comparison.ties) == 1:
             words += f", {comparison.amount(abs(best.value - comparison.allowed[1].value))} ahead"
     return tag("p", tag("b", figure), tag("small", words), cls="gain")
+
+
+def gain_chart_html(ranking: Ranking | None) -> Html | None:
+    chart = gain_chart(ranking) if ranking else None
+    return chart_html(chart) if chart else None
 
 
 def list_checks(
