@@ -14,7 +14,7 @@ from decisor.decision_record.approvals import add_approval, check_approval, make
 from decisor.decision_record.build import change_approvals
 from decisor.decision_record.page import read_record, write_record
 from decisor.errors import SetupError
-from decisor.history.store import History, RunMark
+from decisor.history.store import Approval, History, RunMark
 
 FULL = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1024, -1))"
 """A process that writes no file of more than a kilobyte."""
@@ -113,7 +113,7 @@ def test_nobody_approves_without_a_name_nor_what_has_no_answer(tmp_path: Path, c
     assert "--by NAME" in capsys.readouterr().err
     assert run_command_line(["history", "approve", "7", "--by", "Bo"]) == 2
     with pytest.raises(SetupError, match="no approval by Bo"):
-        withdraw_approvals(add_approval((), "0" * 64, "Ann"), "Bo")
+        withdraw_approvals(add_approval((), Approval("Ann", "", "0" * 64)), "Bo")
 
 
 def test_the_page_says_where_the_same_person_asked_and_approved(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from decisor.errors import SetupError
 def plain_record(folder: Path) -> Any:
     _, result = from_rows(folder)
     record = result.record()
-    return json.loads(record_to_json(replace(record, approvals=add_approval((), record.digest, "Bo", "Fine by me"))))
+    return json.loads(record_to_json(replace(record, approvals=add_approval((), Approval("Bo", "", record.digest, "Fine by me")))))
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

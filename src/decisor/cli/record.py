@@ -20,7 +20,7 @@ import typer
 
 from decisor.cli.output import Exit, print_json
 from decisor.cli.request_options import takes_request
-from decisor.decision_record.approvals import ApprovalChange, make_approval_change
+from decisor.decision_record.approvals import Act, ApprovalChange, make_approval_change
 from decisor.errors import SetupError
 from decisor.history.store import History, PastRun
 from decisor.session.request import REUSE, AskRequest, read_kept_request
@@ -69,13 +69,15 @@ def approve_command(
         bool, typer.Option("--refuse", help="Say that this person does not approve, and with --note why.")
     ] = False,
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Take the approval of this person back.")] = False,
+    review: Annotated[str, typer.Option("--review", metavar="DATE", help="Day on which to look at it again.")] = "",
 ) -> None:
     """Approve a decision. The approval is of its record as it is now and is saved in the record with its date."""
     if not by.strip():
         raise SetupError("Who approves? Name a person: --by NAME")
     if refuse and withdraw:
         raise SetupError("Is it refused, or is something taken back? Name one of --refuse and --withdraw.")
-    path, change = Path(which), make_approval_change(by, note, withdraw, refuse)
+    act: Act = "withdraw" if withdraw else "refuse" if refuse else "approve"
+    path, change = Path(which), make_approval_change(by, note, act, review=review)
     what = approve_in_file(path, change) if path.is_file() else approve_in_history(which, change)
     done = "withdrawn" if withdraw else "refused" if refuse else "approved"
     print(f"{what} is {done} by {by.strip()}.", file=sys.stderr)

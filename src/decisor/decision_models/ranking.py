@@ -23,6 +23,7 @@ from decisor.decision_models.candidates import explain_broken_rule, format_rule_
 from decisor.decision_models.client import MORE_SECONDS, OpenModel, Progress, TimeOver
 from decisor.decision_models.copies import Copy
 from decisor.decision_models.outcomes import Outcomes, measure_lead
+from decisor.decision_models.schema import Input
 from decisor.errors import ToolError
 from decisor.system.text import quote_identifier
 from decisor.system.wording import format_count
@@ -181,22 +182,26 @@ def build_knobs(model: OpenModel) -> Iterator[Knob]:
 
     An input that varies by a column has one for each of that column's values, any other input has one.
     """
-    copies = {name.lower(): copy for name, copy in model.copies.items()}
     for one in model.model.inputs:
         place = quote_identifier(one.column)
         update = f"UPDATE {quote_identifier(one.table)} SET {place} = {place} * {FACTOR}"
-        how = one.how or "together"
-        columns = {column.name.lower(): column for column in copies[one.table.lower()].columns}
-        if how in ("each", "together") or how.lower() not in columns:
+        groups = list_input_groups(model, one)
+        if not groups:
             yield Knob(one.name, update)
-            continue
-        values = [value for value in dict.fromkeys(columns[how.lower()].values) if value is not None]
-        names = map_keys_to_names(copies, how)
-        for value in values[:MOST_GROUPS]:
-            yield Knob(
-                f"{one.name} ({how} {names.get(value, value)})",
-                f"{update} WHERE {quote_identifier(how)} = {format_sql_literal(value)}",
-            )
+        for name, condition in groups.items():
+            yield Knob(f"{one.name} ({one.how} {name})", f"{update} WHERE {condition}")
+
+
+def list_input_groups(model: OpenModel, column: Input) -> dict[str, str]:
+    """Return the condition of each group of rows that vary alike, by its name; of many groups, the first."""
+    copies = {name.lower(): copy for name, copy in model.copies.items()}
+    columns = {one.name.lower(): one.values for one in copies[column.table.lower()].columns}
+    names = map_keys_to_names(copies, column.how)
+    values = [value for value in dict.fromkeys(columns.get(column.how.lower(), ())) if value is not None]
+    return {
+        str(names.get(value, value)): f"{quote_identifier(column.how)} = {format_sql_literal(value)}"
+        for value in values[:MOST_GROUPS]
+    }
 
 
 def map_keys_to_names(copies: Mapping[str, Copy], column: str) -> Mapping[Value, Value]:

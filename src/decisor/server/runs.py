@@ -451,7 +451,7 @@ async def save_record_approval(runs: Runs, user: User, id: str, body: RecordAppr
         raise SetupError(f"You approve as {user.name}, and for nobody else.")
     live = await find_readable_run(runs, user, id)
     live.check_kept()
-    change = make_approval_change(user.name or body.by, body.note, body.withdraw, body.refuse, body.digest)
+    change = make_approval_change(user.name or body.by, body.note, body.act, body.digest, body.review)
     return await asyncio.to_thread(change_approvals, runs.keeper.history, live.past.number, live.past.owner, change)
 
 

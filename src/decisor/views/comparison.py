@@ -331,10 +331,6 @@ def dot_plot_html(comparison: Comparison, before: Comparison | None = None) -> H
 def plot_title(comparison: Comparison) -> str:
     """Return the finding: how clear the first place is, and what it is worth."""
     best, ties, today = comparison.best, comparison.ties, comparison.today
-    if comparison.is_unsure and comparison.ranking and comparison.ranking.robustness is not None:
-        return f"Too close to call: {best.name} is best in {comparison.ranking.robustness:.0%} of the trials".replace(
-            "%", " %"
-        )
     if len(ties) > 1:
         return (
             f"{' and '.join(ties[:2])} are equally good" if len(ties) == 2 else f"{len(ties)} choices are equally good"

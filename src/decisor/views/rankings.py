@@ -17,6 +17,7 @@ from decisor.system.wording import (
     format_compared,
     format_count,
     format_robustness,
+    format_share,
 )
 from decisor.trace.events import ActionResult, TraceEntry, events_of
 from decisor.types import Ranking, ScenarioOutcome, Study
@@ -89,8 +90,8 @@ def gain_chart(ranking: Ranking) -> Chart | None:
     marks.append(step_mark(len(marks), ranking.measure, (0.0, total), digits))
     first = marks[0].label
     is_one_way = min(changes.values()) * max(changes.values()) > 0
-    share = f"{max(map(abs, changes.values())) / abs(total):.0%}".replace("%", " %") if is_one_way else "the largest part"
-    axis = Axis(f"{ranking.measure} of {clean_one_line(ranking.options[0].name, 40)} against {other}", ranking.unit)
+    share = format_share(max(map(abs, changes.values())) / abs(total)) if is_one_way else "the largest part"
+    axis = Axis(f"{ranking.measure} against {other}", ranking.unit)
     title = f"{first[:1].upper()}{first[1:]}: {share} of the difference to {other}"
     return Chart("steps", title, Axis("part", scale="name"), axis, (ChartSeries("", tuple(marks)),))
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from decisor.system.wording import excluded_lines, format_compared, format_count, format_robustness
+from decisor.system.wording import excluded_lines, format_compared, format_count, format_robustness, format_share
 from decisor.trace.events import ActionResult, Conclusion, MeaningChoice, NodeResult, RunStart, TraceEntry, events_of
 from decisor.types import Decision, Objection, Observation, Ranking, Record, RuleTest
 from decisor.views.answer_charts import charts_of_decision
@@ -195,7 +195,10 @@ def gain_html(comparison: Comparison) -> Html:
         figure, words = comparison.amount(best.value, unit=True), measure
         if len(comparison.allowed) > 1 and len(comparison.ties) == 1:
             words += f", {comparison.amount(abs(best.value - comparison.allowed[1].value))} ahead"
-    return tag("p", tag("b", figure), tag("small", words), cls="gain")
+    unsure = comparison.ranking if comparison.is_unsure else None
+    share = f"Too close to call: best in {format_share(unsure.robustness or 0.0)} of the trials" if unsure else None
+    beside = tag("span", share, cls="bad") if share else None
+    return tag("p", tag("b", figure), tag("small", words), beside, cls="gain unsure" if share else "gain")
 
 
 def gain_chart_html(ranking: Ranking | None) -> Html | None:
@@ -306,7 +309,7 @@ def doubts_of_choices(comparison: Comparison, anchors: Anchors, sentences: Seque
                 text = link_text(quoted, anchors) if quoted else "No reason is given why it is not chosen."
             yield Doubt(title, text, choice.why == NOT_CHOSEN)
     if comparison.is_unsure and comparison.ranking is not None:
-        yield Doubt("Too close to call", format_robustness(comparison.ranking))
+        yield Doubt("The lead is smaller than what is uncertain", format_robustness(comparison.ranking))
 
 
 def address_reader(text: str) -> str:
