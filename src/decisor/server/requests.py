@@ -130,6 +130,13 @@ class RecordApprovalBody(Body):
         return "withdraw" if self.withdraw else "refuse" if self.refuse else "approve"
 
 
+class HabitsBody(Body):
+    """How the numbers and dates of a file are written: its decimal sign, and what goes first in its dates."""
+
+    decimal: Literal["comma", "point"] | None = None
+    dates: Literal["day", "month"] | None = None
+
+
 class ReaderBody(Body):
     """A user to whom a run is shown; with ``end`` it no longer is."""
 

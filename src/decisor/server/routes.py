@@ -28,6 +28,7 @@ from decisor.server.requests import (
     ApprovalBody,
     AskBody,
     ChangeBody,
+    HabitsBody,
     HowToRun,
     MarkBody,
     ReaderBody,
@@ -221,6 +222,12 @@ async def upload_file(
         raise Refusal(403, "This server takes no files.")
     kept = await state.runs.uploads.keep(user, name, request.stream())
     return connection_reply(kept, state.pool.members[kept], mine=True)
+
+
+@ask_router.post("/files/{name}", status_code=204)
+async def read_file_again(name: str, body: HabitsBody, state: CurrentState, user: CurrentUser) -> None:
+    """Read a file of yours again, with its numbers or dates written as you say. name: of its connection."""
+    await state.runs.uploads.read_as(user, name, body.model_dump(exclude_none=True))
 
 
 @ask_router.delete("/files/{name}", status_code=204)
