@@ -110,5 +110,9 @@ def test_parts_that_round_badly_are_written_with_as_many_digits_as_their_sum_nee
 
 def test_a_single_part_or_an_unknown_one_has_no_chart() -> None:
     options = (Option("x", 3.0), Option("y", 1.0))
-    for parts in ((), (MeasurePart("a", 3.0, 1.0), MeasurePart("b", 0.0, 0.0)), (MeasurePart("a", 3.0), MeasurePart("b", 1.0))):
+    for parts in (
+        (),
+        (MeasurePart("a", 3.0, 1.0), MeasurePart("b", 0.0, 0.0)),
+        (MeasurePart("a", 3.0), MeasurePart("b", 1.0)),
+    ):
         assert gain_chart(Ranking("cost", "max", options, ("x",), parts=parts)) is None

@@ -185,7 +185,7 @@ def test_a_server_without_data_of_its_own_takes_the_first_file() -> None:
 
 def test_a_file_is_read_again_as_its_owner_says_and_stays_so(tmp_path: Path) -> None:
     """Each of these amounts can be read in two ways."""
-    content = "shop,amount\nelm,\"1,234\"\noak,\"5,678\"\n"
+    content = 'shop,amount\nelm,"1,234"\noak,"5,678"\n'
     history = History(tmp_path / "history")
 
     def amounts(site: Served) -> list[object]:

@@ -577,7 +577,9 @@ def compare_parts(
     """Return the parts of the best outcome beside those of another; none if there is only one."""
     if len(best) < 2:
         return ()
-    return tuple(MeasurePart(part or measure, value, other.get(part)) for part, value in best.items() if value is not None)
+    return tuple(
+        MeasurePart(part or measure, value, other.get(part)) for part, value in best.items() if value is not None
+    )
 
 
 def add_today(model: OpenModel, ranking: Ranking, scenario: str, changes: str) -> Ranking:

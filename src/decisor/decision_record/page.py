@@ -15,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from decisor.decision_models.file import parse_model
 from decisor.decision_record.approvals import check_approval
 from decisor.decision_record.build import decision_of, restore_records
 from decisor.decision_record.record import (
@@ -27,7 +28,6 @@ from decisor.decision_record.record import (
     part_digests,
     row_digest,
 )
-from decisor.decision_models.file import parse_model
 from decisor.errors import ModelMistake, SetupError
 from decisor.system.serialization import finite_json_value
 from decisor.system.storage import write_private
@@ -121,14 +121,25 @@ def list_model_parts(text: str) -> Iterator[tuple[str, str, str]]:
         yield "amount", unknown.name, f"{unknown.kind}{unit}, for each of: {unknown.says or unknown.per}"
     yield from (("table", one.name, one.says) for one in model.tables if one.says and one.name not in model.functions)
     for one in model.measures:
-        unit, books = f", in {one.unit}" if one.unit else "", f"; the books say {one.now:,}" if one.now is not None else ""
+        unit, books = (
+            f", in {one.unit}" if one.unit else "",
+            f"; the books say {one.now:,}" if one.now is not None else "",
+        )
         extreme = "small" if one.goal == "min" else "large"
         yield "measure", one.name, f"as {extreme} as possible{unit}{': ' * bool(one.part)}{' + '.join(one.part)}{books}"
     for rule in model.rules:
         price = f" Breaking it costs {rule.price.price}." if rule.price else ""
-        yield "rule", rule.name, f"{rule.text or rule.test}{price}{'' if rule.testable else ' Not tested: no data say it.'}"
+        yield (
+            "rule",
+            rule.name,
+            f"{rule.text or rule.test}{price}{'' if rule.testable else ' Not tested: no data say it.'}",
+        )
     for column in model.inputs:
-        effects = [f"{verb} {', '.join(names)}" for verb, names in (("raises", column.raises), ("lowers", column.lowers)) if names]
+        effects = [
+            f"{verb} {', '.join(names)}"
+            for verb, names in (("raises", column.raises), ("lowers", column.lowers))
+            if names
+        ]
         spread = f"varies by {column.spread}" if column.spread else "taken as certain"
         yield "input", column.name, "; ".join(filter(None, [column.unit, *effects, spread]))
     for name, value in model.parameters.items():

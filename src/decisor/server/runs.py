@@ -46,6 +46,7 @@ from decisor.session.result import Result, build_following_question, build_recor
 from decisor.session.verify import Verification, verify_trace
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
+from decisor.system.tasks import COUNTER
 from decisor.system.text import format_number
 from decisor.trace.events import RunStart, TraceEntry, events_of
 from decisor.types import Question
@@ -253,6 +254,7 @@ class Runs:
             async with self.places:
                 live.state = "running"
                 self.wake(live)
+                COUNTER.set(live.hear_count)  # in the context of this task alone
                 await work(await self.pool.data(live.connections, user.reader), attached)
             live.end("finished")
         except asyncio.CancelledError:

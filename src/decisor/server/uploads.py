@@ -53,7 +53,9 @@ class Uploads:
         sources = build_sources(db={name: f"{path}#{habits}" if habits else str(path)})
         # Whoever notes the queries of the server's own data means these too.
         audit = next((place.audit for place in self.pool.sources.places), None)
-        self.pool.add(name, replace(sources, places=(replace(sources.places[0], audit=audit),)), owner=self.owner_of(path))
+        self.pool.add(
+            name, replace(sources, places=(replace(sources.places[0], audit=audit),)), owner=self.owner_of(path)
+        )
         return name
 
     def owner_of(self, path: Path) -> str:
@@ -106,7 +108,7 @@ class Uploads:
         (await self.release(user, name)).unlink(missing_ok=True)
 
     async def read_as(self, user: User, name: str, habits: Mapping[str, str]) -> None:
-        """Read a file of a user again, its numbers or dates as the person says. Raises SetupError as ``forget`` does."""
+        """Read a file of a user again, its numbers or dates as the person says. It raises as ``forget`` does."""
         path = await self.release(user, name)
         known = dict(habit.split("=") for habit in habits_of(path).split(",") if habit) | dict(habits)
         home = self.folder / owner_key(user) / ",".join(f"{habit}={choice}" for habit, choice in sorted(known.items()))
