@@ -41,7 +41,9 @@ def approve(page: Page, name: str, note: str = "") -> None:
 @pytest.mark.slow
 def test_a_person_approves_a_decision_and_takes_it_back(page: Page) -> None:
     page.picture("record")
+    page.write("review", "2999-01-31")
     approve(page, "Bo Smith", "if the lease ends in May")
+    page.see("To be looked at again on 2999-01-31.", ".approvals .holds")
     page.see("if the lease ends in May", ".approvals .holds")
     assert page.text("#say") == "Approved by Bo Smith."
     approve(page, "Bo Smith")

@@ -188,7 +188,7 @@ def test_a_file_is_read_again_as_its_owner_says_and_stays_so(tmp_path: Path) -> 
     content = 'shop,amount\nelm,"1,234"\noak,"5,678"\n'
     history = History(tmp_path / "history")
 
-    def amounts(site: Served) -> list[object]:
+    def amounts(site: Served) -> list[float]:
         schema = site.client.get("/api/connections/pay").json()
         assert [one["name"] for one in schema["tables"]] == ["pay"], "its table keeps its name"
         (column,) = [one for one in schema["tables"][0]["columns"] if one["name"] == "amount"]
