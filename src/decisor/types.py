@@ -25,8 +25,7 @@ class Pricing(Protocol):
 class LLM(Protocol):
     """An LLM: anything that completes messages.
 
-    It may have a ``price``, a Pricing, or None where it is not known: without one it cannot be asked under a limit of
-    dollars.
+    It may have a ``price``, a Pricing, or None where it is not known: a limit of dollars needs one.
     """
 
     @property
@@ -137,10 +136,7 @@ READ_OFF = "read off "
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A candidate and the outcome that the decision model predicts for it. low, high:
-
-    90 % of its outcomes lie between them while the inputs vary; None if they did not vary.
-    """
+    """A candidate and its predicted outcome. low, high: 90 % of its trials lie between them; None without trials."""
 
     name: str
     outcome: float
@@ -192,11 +188,19 @@ class PlanTable:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasurePart:
+    """A part of the best outcome. against: the same part of today's, else of the runner-up's; None if unknown."""
+
+    name: str
+    value: float
+    against: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AmountPlan:
-    """The solver's result. parts: summands of the measure. rules: each rule at the plan, in words."""
+    """The solver's result. rules: each rule at the plan, in words."""
 
     tables: tuple[PlanTable, ...]
-    parts: Mapping[str, float] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
 
 
@@ -212,7 +216,7 @@ class Ranking:
     ``excluded`` are the nearest of these, ``excluded_by`` counts them by rule. ``stopped``: what ended it early.
     ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed,
     where not every candidate in every trial. ``left_out``: cells without a value that a sum or a mean passes over.
-    ``plan``: the amounts of the best, where the solver found it.
+    ``plan``: the solver's amounts. ``today``: the outcome with nothing chosen. ``parts``: add up to the best outcome.
     """
 
     measure: str
@@ -237,6 +241,8 @@ class Ranking:
     covered: str = ""
     left_out: tuple[str, ...] = ()
     plan: AmountPlan | None = None
+    today: float | None = None
+    parts: tuple[MeasurePart, ...] = ()
 
     @property
     def is_read_off(self) -> bool:
@@ -278,8 +284,7 @@ class CandidatePoint:
 class Swing:
     """The range in which one input alone moves the lead of the best over the next.
 
-    In the measure's unit, 90 % of the trials are between ``low`` and ``high`` (below 0: another is in front). stays:
-    the share of trials in which the best stays it.
+    90 % of the trials are between ``low`` and ``high`` (below 0: another is in front). stays: in which share it stays.
     """
 
     input: str
@@ -292,8 +297,7 @@ class Swing:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A turning point: the ``factor`` of an input at which ``winner`` wins. winner: '' means that nothing is allowed.
-    factor: None means that no candidate wins in the range that was tried. why: the rule that the former best breaks,
-    with the row, or ''.
+    factor: None means that none wins in the range tried. why: the rule that the former best breaks, with its row.
     """
 
     input: str
@@ -305,8 +309,7 @@ class Turn:
 @dataclass(frozen=True, slots=True)
 class ScenarioOutcome:
     """The winner on the unchanged data ('now'), in a scenario, or on changed data. best: the winner ('' if nothing is
-    allowed), with its ``outcome``. usual: the outcome of the present winner; None if a rule or its outcome shuts it
-    out.
+    allowed), with its ``outcome``. usual: the outcome of the present winner; None if it is shut out.
     """
 
     name: str
@@ -319,8 +322,7 @@ class ScenarioOutcome:
 @dataclass(frozen=True, slots=True)
 class Study:
     """The findings of a what-if beyond a ranking. best: the winner on the unchanged data. lead: its distance to the
-    next; None without another. measures, units, goals: of the values of ``points``; the first is the measure of
-    ``swings`` and ``scenes``.
+    next; None without another. measures, units, goals: of ``points``; the first is that of ``swings``, ``scenes``.
     """
 
     title: str

@@ -146,8 +146,9 @@ async def compare_trials(case: Case, model: OpenModel, source: SqlTool) -> None:
 def compare_present(case: Case, model: OpenModel) -> None:
     got = model.present()
     for name, value in case.present().items():
-        here = got[name]
-        assert close(value, math.nan if here is None else here), (name, value, here)
+        parts = got[name]
+        here = math.nan if parts is None else sum(parts.values())
+        assert close(value, here), (name, value, here)
 
 
 def compare_turns(case: Case, model: OpenModel, order: Sequence[int], target: int | None = None) -> None:

@@ -206,7 +206,7 @@ async def test_a_plan_is_told_as_a_table_of_amounts(tmp_path: Path) -> None:
     assert ranking.plan is not None and ranking.trials == 3
     made = {row.label: row.amount for row in ranking.plan.tables[0].rows}
     assert ranking.plan.tables[0].count == 24 and made["spelt, week 1"] == pytest.approx(6.1)
-    assert sum(ranking.plan.parts.values()) == pytest.approx(ranking.options[0].outcome)
+    assert sum(part.value for part in ranking.parts) == pytest.approx(ranking.options[0].outcome)
     text = format_ranking(ranking)
     for words in ("make: 23 of 24 rows not 0.", "  spelt, week 1: 6.1 t", "mill: 7 of 8 rows bind; one more at week 4"):
         assert words in text, text

@@ -12,9 +12,9 @@ from decision_record.record_shops import computed, from_rows
 from decisor.cli import run_command_line
 from decisor.decision_record.approvals import add_approval, check_approval, make_approval_change, withdraw_approvals
 from decisor.decision_record.build import change_approvals
-from decisor.decision_record.page import read_record, write_record
+from decisor.decision_record.page import read_record, render_record_page, write_record
 from decisor.errors import SetupError
-from decisor.history.store import History, RunMark
+from decisor.history.store import Approval, History, RunMark
 
 FULL = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1024, -1))"
 """A process that writes no file of more than a kilobyte."""
@@ -47,6 +47,21 @@ def test_who_approved_may_take_it_back_and_approve_again(tmp_path: Path, capsys:
     assert run_command_line(["history", "approve", "1", "--by", "Bo", "--withdraw"]) == 2
     assert run_command_line(["history", "approve", "1", "--by", "Bo"]) == 0
     assert [bool(one.withdrawn) for one in History().read(1).approvals] == [True, False]
+
+
+def test_who_approves_may_say_when_to_look_at_it_again(tmp_path: Path, capsys: Capture) -> None:
+    _, result = from_rows(tmp_path)
+    result.save_record(file := tmp_path / "r.json")
+    for day in ("2020-01-01", "next May"):
+        assert run_command_line(["history", "approve", str(file), "--by", "Bo", "--review", day]) == 2
+        assert "no day from today on" in capsys.readouterr().err
+    assert run_command_line(["history", "approve", str(file), "--by", "Bo", "--review", "2999-01-31"]) == 0
+    record = read_record(file).record
+    assert [one.review for one in record.approvals] == ["2999-01-31"]
+    assert "To be looked at again on 2999-01-31." in render_record_page(record)
+    # The day is sealed with the approval.
+    file.write_text(file.read_text().replace("2999-01-31", "2998-01-31"))
+    assert any("was changed after it was made" in fault for fault in read_record(file).faults)
 
 
 def test_no_approval_or_mark_of_those_that_come_at_once_is_lost(tmp_path: Path) -> None:
@@ -113,7 +128,7 @@ def test_nobody_approves_without_a_name_nor_what_has_no_answer(tmp_path: Path, c
     assert "--by NAME" in capsys.readouterr().err
     assert run_command_line(["history", "approve", "7", "--by", "Bo"]) == 2
     with pytest.raises(SetupError, match="no approval by Bo"):
-        withdraw_approvals(add_approval((), "0" * 64, "Ann"), "Bo")
+        withdraw_approvals(add_approval((), Approval("Ann", "", "0" * 64)), "Bo")
 
 
 def test_the_page_says_where_the_same_person_asked_and_approved(tmp_path: Path) -> None:

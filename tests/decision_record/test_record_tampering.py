@@ -16,12 +16,15 @@ from decisor.decision_record.build import seal_record
 from decisor.decision_record.page import check_record, record_to_json, write_record
 from decisor.decision_record.record import derive_schema, published_schema
 from decisor.errors import SetupError
+from decisor.history.store import Approval
 
 
 def plain_record(folder: Path) -> Any:
     _, result = from_rows(folder)
     record = result.record()
-    return json.loads(record_to_json(replace(record, approvals=add_approval((), record.digest, "Bo", "Fine by me"))))
+    return json.loads(
+        record_to_json(replace(record, approvals=add_approval((), Approval("Bo", "", record.digest, "Fine by me"))))
+    )
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -309,6 +309,12 @@ def test_an_input_of_the_decision_model_is_moved_and_the_ranking_follows(page: P
     page.see("offer: unit cost (supplier Quill Bros)", ".page > section .then")
     page.click("Reset")
     page.until("document.querySelectorAll('.then .plot .before').length === 0")
+    page.click("Each supplier")
+    page.write("i-offer.unit_cost-Tamsin & Co", "-30")
+    # A supplier that gets cheaper is the last to be dropped; Quill Bros follows, as its turning point says.
+    page.see("Quill Bros by most", ".then")
+    page.click("Reset")
+    page.until("document.querySelectorAll('.then .plot .before').length === 0")
     page.picture("what-if")
     page.picture("what-if-phone", 390, 844)
 

@@ -181,3 +181,28 @@ def test_a_server_without_data_of_its_own_takes_the_first_file() -> None:
         asked = site.client.post("/api/ask", json={"question": "Which?"})
         assert asked.status_code == 400
         assert "Drop a file" in asked.json()["error"]
+
+
+def test_a_file_is_read_again_as_its_owner_says_and_stays_so(tmp_path: Path) -> None:
+    """Each of these amounts can be read in two ways."""
+    content = 'shop,amount\nelm,"1,234"\noak,"5,678"\n'
+    history = History(tmp_path / "history")
+
+    def amounts(site: Served) -> list[float]:
+        schema = site.client.get("/api/connections/pay").json()
+        assert [one["name"] for one in schema["tables"]] == ["pay"], "its table keeps its name"
+        (column,) = [one for one in schema["tables"][0]["columns"] if one["name"] == "amount"]
+        return sorted(map(float, column["examples"]))
+
+    with served(ServerSettings(), history) as site:
+        assert bring(site.client, "pay.csv", content.encode()).status_code == 201
+        for habit, expected in (("comma", [1.234, 5.678]), ("point", [1234.0, 5678.0])):
+            assert site.client.post("/api/files/pay", json={"decimal": habit}).status_code == 204
+            assert amounts(site) == expected
+        assert site.client.post("/api/files/pay", json={"decimal": "../x"}).status_code == 422
+        assert site.client.post("/api/files/other", json={"decimal": "comma"}).status_code == 400
+        assert site.client.post("/api/files/pay", json={"dates": "day"}).status_code == 204
+    with served(ServerSettings(), history) as site:
+        assert amounts(site) == [1234.0, 5678.0], "after a start of the server too"
+        assert site.client.delete("/api/files/pay").status_code == 204
+    assert not list((tmp_path).rglob("pay.csv"))

@@ -20,7 +20,7 @@ import typer
 
 from decisor.cli.output import Exit, print_json
 from decisor.cli.request_options import takes_request
-from decisor.decision_record.approvals import ApprovalChange, make_approval_change
+from decisor.decision_record.approvals import Act, ApprovalChange, make_approval_change
 from decisor.errors import SetupError
 from decisor.history.store import History, PastRun
 from decisor.session.request import REUSE, AskRequest, read_kept_request
@@ -69,13 +69,15 @@ def approve_command(
     ] = "",
     refuse: Annotated[bool, typer.Option("--refuse", help="Record a refusal instead.")] = False,
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the approval of this person.")] = False,
+    review: Annotated[str, typer.Option("--review", metavar="DATE", help="Day to look at it again.")] = "",
 ) -> None:
     """Approve a decision. The approval is saved in its record, with the date."""
     if not by.strip():
         raise SetupError("No approver given. Name one: --by NAME")
     if refuse and withdraw:
         raise SetupError("Give only one of --refuse and --withdraw.")
-    path, change = Path(which), make_approval_change(by, note, withdraw, refuse)
+    act: Act = "withdraw" if withdraw else "refuse" if refuse else "approve"
+    path, change = Path(which), make_approval_change(by, note, act, review=review)
     what = approve_in_file(path, change) if path.is_file() else approve_in_history(which, change)
     done = "withdrawn" if withdraw else "refused" if refuse else "approved"
     print(f"{what} is {done} by {by.strip()}.", file=sys.stderr)

@@ -101,7 +101,8 @@ def check_present_values(subject: CheckSubject) -> Iterator[Finding]:
     books = [one for one in model.measures if one.now is not None]
     values = subject.model.present() if books else {}
     for measure in books:
-        value, now = values.get(measure.name), measure.now
+        parts, now = values.get(measure.name), measure.now
+        value = None if parts is None else sum(parts.values())
         if now is not None and (value is None or not is_near_written(value, now)):
             measured = "nothing" if value is None else format_amount(value, measure.unit)
             words = (

@@ -264,10 +264,17 @@ class OpenModel:
         cells = max(1, self.rows * (candidates if changes else 1), candidates)
         return max(1, CELLS // cells)
 
-    def present(self, scenario: str = "", changes: str = "") -> dict[str, float | None]:
-        """Return each measure with nothing chosen; None for a measure of the choice."""
+    def present(self, scenario: str = "", changes: str = "") -> dict[str, dict[str, float] | None]:
+        """Return the parts of each measure with nothing chosen; None for a measure of the choice or without a value."""
         table = self.job("present", {"scenario": scenario, "changes": changes}, self._longest(1))
-        return {str(name): value if isinstance(value, float) else None for name, value in table.rows}
+        found: dict[str, dict[str, float] | None] = {}
+        for name, part, value in table.rows:
+            parts = found.setdefault(str(name), {})
+            if parts is None or not isinstance(value, float):
+                found[str(name)] = None
+            else:
+                parts[str(part)] = value
+        return found
 
     def count_updated_rows(self, changes: str) -> list[tuple[int, int]]:
         """Return how many rows each UPDATE changes, and how many its table has. Raises ToolError if one is refused."""

@@ -13,7 +13,7 @@ import numpy as np
 from decisor.decision_models.candidates import LIMIT, explain_broken_rule, format_rule_value
 from decisor.decision_models.client import FIRST, MORE_SECONDS, TIME_OVER, OpenModel, Progress, TimeOver
 from decisor.decision_models.outcomes import Reason, is_tied, measure_lead, relative_distance
-from decisor.decision_models.ranking import FACTOR, build_knobs, find_turns_of_knob, rank_model
+from decisor.decision_models.ranking import FACTOR, build_knobs, compare_parts, find_turns_of_knob, rank_model
 from decisor.errors import ToolError
 from decisor.system.wording import format_amount, format_count
 from decisor.types import AmountPlan, Option, PlanRow, PlanTable, Ranking, Turn, Value, Winner
@@ -81,6 +81,10 @@ class SolvedPlan:
             before = totals.get(measure, 0.0)
             totals[measure] = None if value is None or before is None else before + value
         return totals
+
+    def parts_of(self, measure: str) -> dict[str, float | None]:
+        """Return the parts of a measure; '' is one without a name."""
+        return {part: value for (name, part), value in self.parts.items() if name == measure}
 
     @property
     def value(self) -> float:
@@ -244,10 +248,7 @@ def describe_rules(model: OpenModel, plan: SolvedPlan) -> Iterator[str]:
 
 def build_plan(model: OpenModel, plan: SolvedPlan) -> AmountPlan:
     """Build the value of a plan that people see."""
-    first = model.model.first
-    values = {part: value for (measure, part), value in plan.parts.items() if measure == first.name}
-    parts = {part or first.name: value for part, value in values.items() if value is not None}
-    return AmountPlan(tuple(plan.tables.values()), parts if len(parts) > 1 else {}, tuple(describe_rules(model, plan)))
+    return AmountPlan(tuple(plan.tables.values()), tuple(describe_rules(model, plan)))
 
 
 def name_other_plan(best: SolvedPlan, other: SolvedPlan, number: int) -> str:
@@ -263,8 +264,11 @@ def name_other_plan(best: SolvedPlan, other: SolvedPlan, number: int) -> str:
 
 def find_other_plans(
     model: OpenModel, best: SolvedPlan, seconds: float, scenario: str, changes: str
-) -> tuple[list[Option], str]:
-    """Find the plans as good as the best (three at most) and the next best; return them, and why there are no more."""
+) -> tuple[list[Option], dict[str, float | None], str]:
+    """Find the plans as good as the best (three at most) and the next best.
+
+    Return them, the parts of the next best, and why there are no more.
+    """
     began, name, options = time.monotonic(), model.model.first.name, list[Option]()
     # One constraint can exclude a yes-or-no choice but no other, so only such a choice has a second best.
     binary = bool(model.model.choices) or model.model.unknowns[0].kind == "binary"
@@ -274,15 +278,15 @@ def find_other_plans(
         try:
             second = solve_model(model, seconds=left, scenario=scenario, changes=changes, excluded=excluded)
         except TimeOver:
-            return options, f"{TIME_OVER} before another choice was found"
+            return options, {}, f"{TIME_OVER} before another choice was found"
         if second.status != "optimal":
             break
         value = second.measures[name] or 0.0
         options.append(Option(name_other_plan(best, second, len(options) + 1), value))
         if not is_tied(np.array([value]), best.measures[name] or 0.0).all():
-            break
+            return options, second.parts_of(name), ""
         excluded.append(next(iter(second.chosen.values())))
-    return options, ""
+    return options, {}, ""
 
 
 def rank_solved(
@@ -310,7 +314,7 @@ def rank_solved(
     if not best.parts:
         raise (NothingFits if best.status == "infeasible" else ToolError)(explain_no_plan(model, best))
     value = best.measures[first.name] or 0.0
-    others, cut = find_other_plans(model, best, seconds - (time.monotonic() - began), scenario, changes)
+    others, parts, cut = find_other_plans(model, best, seconds - (time.monotonic() - began), scenario, changes)
     options = [Option(best.name(), value), *others]
     figures = best.figures
     proof = "no other is better"
@@ -335,6 +339,7 @@ def rank_solved(
         stopped=stopped,
         method=method,
         plan=build_plan(model, best),
+        parts=compare_parts(first.name, best.parts_of(first.name), parts),
     )
     # Trials take the time that is left.
     left = min(TRIAL_SECONDS, seconds - (time.monotonic() - began))

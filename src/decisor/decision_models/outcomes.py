@@ -51,7 +51,7 @@ class Outcomes:
     note: str = ""
     """Remark for a person; '' if there is none."""
     parts: Mapping[tuple[str, str], NDArray[np.float64]] = field(default_factory=dict)
-    """(measure, part) -> its values, of the measures that have parts."""
+    """(measure, part) -> its values; the part '' has no name."""
 
     def of(self, measure: str) -> NDArray[np.float64]:
         """Return the values of one measure, shape (n,) or (n, t)."""
@@ -204,5 +204,5 @@ class OutcomeCollector:
             stopped,
             seconds,
             self.note,
-            {(measure, part): values for (measure, part), values in self.parts.items() if part},
+            self.parts,
         )

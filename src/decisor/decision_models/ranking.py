@@ -23,10 +23,11 @@ from decisor.decision_models.candidates import explain_broken_rule, format_rule_
 from decisor.decision_models.client import MORE_SECONDS, OpenModel, Progress, TimeOver
 from decisor.decision_models.copies import Copy
 from decisor.decision_models.outcomes import Outcomes, measure_lead
+from decisor.decision_models.schema import Input
 from decisor.errors import ToolError
 from decisor.system.text import quote_identifier
 from decisor.system.wording import format_count
-from decisor.types import Excluded, Goal, Option, Ranking, Turn, Value, WhatIf, Winner
+from decisor.types import Excluded, Goal, MeasurePart, Option, Ranking, Turn, Value, WhatIf, Winner
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -181,22 +182,26 @@ def build_knobs(model: OpenModel) -> Iterator[Knob]:
 
     An input that varies by a column has one for each of that column's values, any other input has one.
     """
-    copies = {name.lower(): copy for name, copy in model.copies.items()}
     for one in model.model.inputs:
         place = quote_identifier(one.column)
         update = f"UPDATE {quote_identifier(one.table)} SET {place} = {place} * {FACTOR}"
-        how = one.how or "together"
-        columns = {column.name.lower(): column for column in copies[one.table.lower()].columns}
-        if how in ("each", "together") or how.lower() not in columns:
+        groups = list_input_groups(model, one)
+        if not groups:
             yield Knob(one.name, update)
-            continue
-        values = [value for value in dict.fromkeys(columns[how.lower()].values) if value is not None]
-        names = map_keys_to_names(copies, how)
-        for value in values[:MOST_GROUPS]:
-            yield Knob(
-                f"{one.name} ({how} {names.get(value, value)})",
-                f"{update} WHERE {quote_identifier(how)} = {format_sql_literal(value)}",
-            )
+        for name, condition in groups.items():
+            yield Knob(f"{one.name} ({one.how} {name})", f"{update} WHERE {condition}")
+
+
+def list_input_groups(model: OpenModel, column: Input) -> dict[str, str]:
+    """Return the condition of each group of rows that vary alike, by its name; of many groups, the first."""
+    copies = {name.lower(): copy for name, copy in model.copies.items()}
+    columns = {one.name.lower(): one.values for one in copies[column.table.lower()].columns}
+    names = map_keys_to_names(copies, column.how)
+    values = [value for value in dict.fromkeys(columns.get(column.how.lower(), ())) if value is not None]
+    return {
+        str(names.get(value, value)): f"{quote_identifier(column.how)} = {format_sql_literal(value)}"
+        for value in values[:MOST_GROUPS]
+    }
 
 
 def map_keys_to_names(copies: Mapping[str, Copy], column: str) -> Mapping[Value, Value]:
@@ -481,6 +486,7 @@ def rank_model(
         check_joint_outcomes(model, outcomes, scenario, changes, seconds - (time.monotonic() - began))
     ranking = rank_outcomes(model, outcomes)
     if not outcomes.stopped:
+        ranking = add_today(model, ranking, scenario, changes)
         left = seconds - (time.monotonic() - began)
         notes = tuple(describe_unjudged_rows(model, outcomes, scenario, changes, left))
         ranking = replace(ranking, left_out=(*ranking.left_out, *notes))
@@ -538,6 +544,10 @@ def rank_outcomes(model: OpenModel, outcomes: Outcomes) -> Ranking:
     values = outcomes.values[:, 0]
     options = tuple(Option(names(outcomes.candidates[at]), float(values[at])) for at in order[:OPTIONS])
     ties, margin, lead = measure_lead(values[order])
+    parts = [
+        {part: float(of[at]) for (measure, part), of in outcomes.parts.items() if measure == first.name}
+        for at in (*order[:1], *order[ties : ties + 1])
+    ]
     shut = np.asarray(np.flatnonzero(outcomes.known & ~outcomes.allowed), dtype=np.int64)
     counts = {rule: int(outcomes.broken[shut, at].sum()) for at, rule in enumerate(outcomes.rules)}
     # A candidate that is shut out and breaks no rule has no outcome.
@@ -557,7 +567,33 @@ def rank_outcomes(model: OpenModel, outcomes: Outcomes) -> Ranking:
         excluded_by={name: count for name, count in counts.items() if count},
         stopped=outcomes.stopped,
         left_out=tuple(f"{part}: {words}" for part, words in find_null_cells(model)),
+        parts=compare_parts(first.name, parts[0], parts[1] if len(parts) > 1 else {}) if parts else (),
     )
+
+
+def compare_parts(
+    measure: str, best: Mapping[str, float | None], other: Mapping[str, float | None]
+) -> tuple[MeasurePart, ...]:
+    """Return the parts of the best outcome beside those of another; none if there is only one."""
+    if len(best) < 2:
+        return ()
+    return tuple(
+        MeasurePart(part or measure, value, other.get(part)) for part, value in best.items() if value is not None
+    )
+
+
+def add_today(model: OpenModel, ranking: Ranking, scenario: str, changes: str) -> Ranking:
+    """Add the outcome with nothing chosen, and its parts; the books' where the measure is made of the choice."""
+    first = model.model.first
+    try:
+        parts = model.present(scenario, changes)[first.name]
+    # A measure may have no value without a choice; the ranking itself is finished.
+    except (ToolError, TimeOver):
+        parts = None
+    if parts is None:
+        return replace(ranking, today=None if scenario or changes else first.now)
+    beside = tuple(replace(one, against=parts.get("" if one.name == first.name else one.name)) for one in ranking.parts)
+    return replace(ranking, today=sum(parts.values()), parts=beside)
 
 
 def find_nearest_excluded(

@@ -64,10 +64,10 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
     # The measures of this candidate, beside the present values and the books.
     outcomes, now = model.outcomes(), model.present()
     for at, measure in enumerate(file.measures):
-        here, present = float(outcomes.values[middle, at]), now[measure.name]
+        here, parts = float(outcomes.values[middle, at]), now[measure.name]
         extreme = "small" if measure.goal == "min" else "large"
         books = f"; the books say {format_amount(measure.now, measure.unit)}" if measure.now is not None else ""
-        at_present = "made of the choice" if present is None else format_amount(present, measure.unit)
+        at_present = "made of the choice" if parts is None else format_amount(sum(parts.values()), measure.unit)
         yield (
             f"Measured: {measure.name}, as {extreme} as possible. For {name}: {format_amount(here, measure.unit)}. "
             f"At present: {at_present}{books}."

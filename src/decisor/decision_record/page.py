@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from decisor.decision_models.file import parse_model
 from decisor.decision_record.approvals import check_approval
 from decisor.decision_record.build import decision_of, restore_records
 from decisor.decision_record.record import (
@@ -28,7 +28,7 @@ from decisor.decision_record.record import (
     part_digests,
     row_digest,
 )
-from decisor.errors import SetupError
+from decisor.errors import ModelMistake, SetupError
 from decisor.system.serialization import finite_json_value
 from decisor.system.storage import write_private
 from decisor.system.text import fit_on_one_line
@@ -37,9 +37,16 @@ from decisor.trace.events import RowPolicy
 from decisor.types import RuleTest, Usage
 from decisor.views.comparison import compare_ranking, dot_plot_html
 from decisor.views.links import Anchors, anchors_of, figures_html
-from decisor.views.markup import Html, join, tag
+from decisor.views.markup import Html, join, read_static, tag
 from decisor.views.page import html_document, run_page_style
-from decisor.views.results import decision_html, doubts_html, evidence_table, group_by_columns, list_doubts
+from decisor.views.results import (
+    decision_html,
+    doubts_html,
+    evidence_table,
+    gain_chart_html,
+    group_by_columns,
+    list_doubts,
+)
 from decisor.views.terminal import format_table_value
 
 
@@ -93,7 +100,58 @@ def model_html(content: Content) -> Html | None:
     if model is None:
         return None
     name = f"{model.path}{f' · SHA-256 {model.digest}' if model.digest else ''}"
-    return join(tag("p", name, cls="soft digest"), tag("pre", model.text, tabindex=0) if model.text else None)
+    return join(
+        plain_table_html(("part", "name", "what it says"), [*list_model_parts(model.text)]),
+        tag("details", tag("summary", "The file"), tag("pre", model.text, tabindex=0)) if model.text else None,
+        tag("p", name, cls="soft digest"),
+    )
+
+
+def list_model_parts(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the parts of a decision model in words: kind, name, and what it says."""
+    try:
+        model = parse_model(text)
+    except (SetupError, ModelMistake):
+        return  # of an earlier form, or no TOML: its file stands below
+    yield "to decide", "", model.decide
+    for choice in model.choices:
+        yield "choice", choice.name, f"{' and '.join(map(str, choice.takes))} of: {choice.says or choice.rows}"
+    for unknown in model.unknowns:
+        unit = f" in {unknown.unit}" if unknown.unit else ""
+        yield "amount", unknown.name, f"{unknown.kind}{unit}, for each of: {unknown.says or unknown.per}"
+    yield from (("table", one.name, one.says) for one in model.tables if one.says and one.name not in model.functions)
+    for one in model.measures:
+        unit, books = (
+            f", in {one.unit}" if one.unit else "",
+            f"; the books say {one.now:,}" if one.now is not None else "",
+        )
+        extreme = "small" if one.goal == "min" else "large"
+        yield "measure", one.name, f"as {extreme} as possible{unit}{': ' * bool(one.part)}{' + '.join(one.part)}{books}"
+    for rule in model.rules:
+        price = f" Breaking it costs {rule.price.price}." if rule.price else ""
+        yield (
+            "rule",
+            rule.name,
+            f"{rule.text or rule.test}{price}{'' if rule.testable else ' Not tested: no data say it.'}",
+        )
+    for column in model.inputs:
+        effects = [
+            f"{verb} {', '.join(names)}"
+            for verb, names in (("raises", column.raises), ("lowers", column.lowers))
+            if names
+        ]
+        spread = f"varies by {column.spread}" if column.spread else "taken as certain"
+        yield "input", column.name, "; ".join(filter(None, [column.unit, *effects, spread]))
+    for name, value in model.parameters.items():
+        yield "parameter", name, f"{value} {model.units.get(name, '')}".strip()
+    for table in model.tables:
+        if table.name in model.functions:
+            yield "function", table.name, f"{table.says}: {table.sql.partition('VALUES ')[2]}"
+    for fix in model.corrections:
+        where = ", ".join(f"{key} {value}" for key, value in fix.key.items())
+        yield "correction", f"{fix.table}.{fix.column} of {where}", f"{fix.becomes}, not {fix.was}. {fix.source}"
+    yield from (("scenario", one.name, one.text or one.change) for one in model.scenarios)
+    yield from (("left open", "", one) for one in model.open)
 
 
 def facts_html(content: Content) -> Html:
@@ -168,7 +226,7 @@ CHANGED = "This record was changed after it was made: its digest is not that of 
 
 @cache
 def record_style() -> str:
-    return run_page_style() + files("decisor.decision_record").joinpath("page.css").read_text("utf-8")
+    return run_page_style() + read_static("record.css")
 
 
 def render_record_page(record: DecisionRecord) -> str:
@@ -188,7 +246,7 @@ def render_record_parts(record: DecisionRecord) -> Iterator[Html | None]:
     yield tag("h1", content.request.question)
     yield tag("p", content.request.goal) if content.request.goal else None
     comparison = compare_ranking(content.alternatives) if content.alternatives else None
-    yield decision_html(decision, anchors, comparison, content.request.question)
+    yield decision_html(decision, anchors, comparison, content.request.question, content.rules)
     # The digest is computed anew: the one in the record may have been changed along with the content.
     yield approvals_html(record, digest_of_json(content))
     yield record_section_html(
@@ -201,6 +259,7 @@ def render_record_parts(record: DecisionRecord) -> Iterator[Html | None]:
     # Assumptions and pitfalls have sections of their own here.
     told = replace(decision, assumptions=(), evidence=replace(decision.evidence, pitfalls=()))
     yield doubts_html(list_doubts((), told, anchors, comparison))
+    yield gain_chart_html(content.alternatives)
     yield record_section_html("Rules, executed", rules_html(content.rules), content.rules)
     yield record_section_html("Evidence", record_evidence_html(content, anchors), content.evidence.queries)
     yield record_section_html("Taken as certain", bullet_list_html(content.assumptions), content.assumptions)
@@ -236,9 +295,9 @@ def format_utc_minute(at: str) -> str:
 def approvals_html(record: DecisionRecord, digest: str) -> Html:
     """Return the approvals as HTML. digest: of the content as it is now."""
     changed = tag("p", CHANGED, cls="fault") if digest != record.digest else None
-    if not record.approvals:
-        return join(changed, tag("p", "Nobody has approved this decision.", cls="soft"))
-    return join(changed, tag("ul", *list_approval_items(record, digest), cls="approvals"))
+    items = list(list_approval_items(record, digest))
+    nobody = tag("p", "Nobody has approved this decision.", cls="soft")
+    return tag("div", changed, tag("ul", *items, cls="approvals") if items else nobody, cls="signed")
 
 
 def list_approval_items(record: DecisionRecord, digest: str) -> Iterator[Html]:
@@ -256,6 +315,7 @@ def list_approval_items(record: DecisionRecord, digest: str) -> Iterator[Html]:
             tag("span", "approved" if state == "holds" else state, cls="state"),
             " ",
             tag("span", format_utc_minute(one.at), cls="soft"),
+            tag("p", f"To be looked at again on {one.review}.") if one.review else None,
             tag("p", one.note) if one.note else None,
             tag("p", words, cls="soft" if state in ("holds", "refused", "withdrawn") else "fault") if words else None,
             cls=state.replace(" ", "-"),

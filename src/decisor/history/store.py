@@ -85,7 +85,8 @@ class RunMark:
 class Approval:
     """A person's approval of a decision, or its refusal. refuses: whether it is a refusal; ``note`` says why. at: time
     in UTC (ISO 8601). content: digest of the record of the decision that the person saw. withdrawn: time of the
-    withdrawal, '' while it holds; why: its reason. seal: digest of all these fields.
+    withdrawal, '' while it holds; why: its reason. seal: digest of all these fields. review: day (ISO 8601) on which
+    the person will look at it again, or ''.
     """
 
     by: str
@@ -96,6 +97,7 @@ class Approval:
     why: str = ""
     seal: str = ""
     refuses: bool = False
+    review: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from decisor.session.access import Reader
 from decisor.session.pool import Pool
 from decisor.session.sources import apply_connections
 from decisor.system.extras import logger
+from decisor.system.wording import format_count
 from decisor.trace.events import ActionStart, FailedCall, LLMCall, TraceEntry, Writing
 from decisor.types import Action, Usage
 
@@ -100,6 +101,8 @@ class LiveRun:
     """Texts of its entries, as its streams send them."""
     writings: dict[int, Writing] = field(default_factory=dict)
     """Last text of each LLM call under way."""
+    count: str = ""
+    """How far a decision model has computed, in words."""
     approvals: dict[int, Pending[Action]] = field(default_factory=dict)
     """All queries that waited or wait, by number."""
     readings: dict[int, Pending[OpenReading]] = field(default_factory=dict)
@@ -147,6 +150,12 @@ class LiveRun:
         else:
             self.writings[writing.call] = writing
         self.wake()
+
+    def hear_count(self, what: str, done: int, count: int) -> None:
+        """Note how far a decision model has computed, as a ``tasks.COUNTER``: from the thread that computes."""
+        self.count = f"Computed {done:,} of {format_count(count, what)}"
+        if self.task is not None:
+            self.task.get_loop().call_soon_threadsafe(self.wake)
 
     async def approve(self, action: Action) -> str:
         """Wait until somebody allows or refuses a query; return '' or why not."""

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from decisor.decision_record.approvals import Act
 from decisor.errors import SetupError
 from decisor.parsing.prompting import CALLINGS
 from decisor.server.settings import ServerSettings
@@ -114,7 +115,7 @@ class MarkBody(Body):
 class RecordApprovalBody(Body):
     """An approval of a record, its refusal, or its withdrawal. by: who says it, if the server knows no users. digest:
     of the record that they read; of another one nothing is said. refuse: they do not approve, and ``note`` says why.
-    withdraw: takes back their approval.
+    withdraw: takes back their approval. review: day (YYYY-MM-DD) on which they look at it again.
     """
 
     by: Name = ""
@@ -122,6 +123,18 @@ class RecordApprovalBody(Body):
     note: Annotated[str, Field(max_length=2_000)] = ""
     refuse: bool = False
     withdraw: bool = False
+    review: Annotated[str, Field(max_length=10)] = ""
+
+    @property
+    def act(self) -> Act:
+        return "withdraw" if self.withdraw else "refuse" if self.refuse else "approve"
+
+
+class HabitsBody(Body):
+    """How the numbers and dates of a file are written: its decimal sign, and what goes first in its dates."""
+
+    decimal: Literal["comma", "point"] | None = None
+    dates: Literal["day", "month"] | None = None
 
 
 class ReaderBody(Body):

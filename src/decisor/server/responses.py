@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -202,6 +203,14 @@ class InputReply(ServerReply):
     spread: str
     raises: tuple[str, ...]
     lowers: tuple[str, ...]
+    groups: Mapping[str, str]
+    """Condition of the rows of each group, by its name, where rows of a group vary alike."""
+
+
+class ParameterReply(ServerReply):
+    name: str
+    value: float
+    unit: str
 
 
 class MeasureReply(ServerReply):
@@ -219,6 +228,8 @@ class ModelReply(ServerReply):
     forms: str
     measures: tuple[MeasureReply, ...] = ()
     inputs: tuple[InputReply, ...] = ()
+    parameters: tuple[ParameterReply, ...] = ()
+    """Those that are numbers."""
     scenarios: tuple[str, ...] = ()
 
 
@@ -255,12 +266,13 @@ class PictureReply(ServerReply):
 
 class ApprovalReply(ServerReply):
     """An approval of a record. standing: whether it is of the record as it is. withdrawn: when it was taken back,
-    ``why``.
+    ``why``. review: day on which who approved looks at it again, or ''.
     """
 
     by: str
     at: str
     note: str
+    review: str
     withdrawn: str
     why: str
     standing: Literal["holds", "refused", "withdrawn", "of another content", "changed"]

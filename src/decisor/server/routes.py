@@ -15,7 +15,8 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from decisor.decision_models.analyses import resolve_condition
-from decisor.decision_models.ranking import rank_model
+from decisor.decision_models.fragments import is_fragment, lay_over, parse_fragment
+from decisor.decision_models.ranking import list_input_groups, rank_model
 from decisor.decision_record.approvals import check_approval
 from decisor.decision_record.build import record_of_run
 from decisor.decision_record.page import record_to_json, render_record_page
@@ -27,6 +28,7 @@ from decisor.server.requests import (
     ApprovalBody,
     AskBody,
     ChangeBody,
+    HabitsBody,
     HowToRun,
     MarkBody,
     ReaderBody,
@@ -44,6 +46,7 @@ from decisor.server.responses import (
     InputReply,
     MeasureReply,
     ModelReply,
+    ParameterReply,
     PictureReply,
     QuestionList,
     ReaderList,
@@ -219,6 +222,12 @@ async def upload_file(
         raise Refusal(403, "This server takes no files.")
     kept = await state.runs.uploads.keep(user, name, request.stream())
     return connection_reply(kept, state.pool.members[kept], mine=True)
+
+
+@ask_router.post("/files/{name}", status_code=204)
+async def read_file_again(name: str, body: HabitsBody, state: CurrentState, user: CurrentUser) -> None:
+    """Read a file of yours again, with its numbers or dates written as you say. name: of its connection."""
+    await state.runs.uploads.read_as(user, name, body.model_dump(exclude_none=True))
 
 
 @ask_router.delete("/files/{name}", status_code=204)
@@ -493,8 +502,20 @@ async def show_connection_model(name: str, state: CurrentState, user: CurrentUse
         lines=tuple(words[:start]),
         forms="\n".join(words[start:]),
         inputs=tuple(
-            InputReply(name=one.name, unit=one.unit, spread=str(one.spread or ""), raises=one.raises, lowers=one.lowers)
+            InputReply(
+                name=one.name,
+                unit=one.unit,
+                spread=one.spread,
+                raises=one.raises,
+                lowers=one.lowers,
+                groups=list_input_groups(opened.model, one),
+            )
             for one in file.inputs
+        ),
+        parameters=tuple(
+            ParameterReply(name=name, value=value, unit=file.units.get(name, ""))
+            for name, value in file.parameters.items()
+            if isinstance(value, int | float) and not isinstance(value, bool)
         ),
         measures=tuple(map(MeasureReply.model_validate, file.measures)),
         scenarios=tuple(one.name for one in file.scenarios),
@@ -514,15 +535,19 @@ async def rank_changed_data(tool: Tool, text: str) -> tuple[Ranking, Ranking] | 
     inside = unwrap_model_tool(tool)
     if not isinstance(tool, SerializedTool) or inside is None or not inside.model.model.choice:
         return None
-    wish = inside.wish(text)
-    if wish.kind not in ("change", "scenario"):
+    changed, scenario = inside.model, ""
+    if is_fragment(text):
+        fragment = parse_fragment(text)
+        changed, changes = changed.lay_over(lay_over(changed.model, fragment)), fragment.change
+    elif (wish := inside.wish(text)).kind in ("change", "scenario"):
+        scenario, changes, _ = resolve_condition(changed, wish)
+    else:
         return None
-    scenario, changes, _ = resolve_condition(inside.model, wish)
     # The scratch copy holds the change of one candidate at a time.
     async with tool.turn:
         inside.start_clock(inside.seconds)
         before = await asyncio.to_thread(rank_model, inside.model, trials=0)
-        after = await asyncio.to_thread(rank_model, inside.model, trials=0, scenario=scenario, changes=changes)
+        after = await asyncio.to_thread(rank_model, changed, trials=0, scenario=scenario, changes=changes)
     return before, after
 
 

@@ -46,6 +46,7 @@ from decisor.session.result import Result, build_following_question, build_recor
 from decisor.session.verify import Verification, verify_trace
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
+from decisor.system.tasks import COUNTER
 from decisor.system.text import format_number
 from decisor.trace.events import RunStart, TraceEntry, events_of
 from decisor.types import Question
@@ -253,6 +254,7 @@ class Runs:
             async with self.places:
                 live.state = "running"
                 self.wake(live)
+                COUNTER.set(live.hear_count)  # in the context of this task alone
                 await work(await self.pool.data(live.connections, user.reader), attached)
             live.end("finished")
         except asyncio.CancelledError:
@@ -451,7 +453,7 @@ async def save_record_approval(runs: Runs, user: User, id: str, body: RecordAppr
         raise SetupError(f"You approve as {user.name}, and for nobody else.")
     live = await find_readable_run(runs, user, id)
     live.check_kept()
-    change = make_approval_change(user.name or body.by, body.note, body.withdraw, body.refuse, body.digest)
+    change = make_approval_change(user.name or body.by, body.note, body.act, body.digest, body.review)
     return await asyncio.to_thread(change_approvals, runs.keeper.history, live.past.number, live.past.owner, change)
 
 

@@ -215,6 +215,7 @@ class StreamState:
     sent: int = 0
     """Number of entries."""
     state: str = ""
+    count: str = ""
     texts: dict[int, Writing] = field(default_factory=dict)
     """Text of each LLM call under way."""
     answered: dict[Pending[Any], bool] = field(default_factory=dict)
@@ -226,6 +227,9 @@ class StreamState:
         if self.live.state != self.state and not self.live.is_over:
             self.state = self.live.state
             yield event_text("state", run_reply(self.live, with_result=False).model_dump_json())
+        if self.live.count != self.count:
+            self.count = self.live.count
+            yield event_text("count", json.dumps(self.count))
         yield from self.writings()
         yield from self.answers("approval", self.live.approvals, waiting_query)
         yield from self.answers("reading", self.live.readings, waiting_words)

@@ -10,13 +10,13 @@ import asyncio
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO
 
-from decisor.databases.files.store import KINDS, forget_place, table_name_of_file
+from decisor.databases.files.store import KINDS, forget_place, split_file_options, table_name_of_file
 from decisor.errors import Error, SetupError
 from decisor.server.security import MOST_FILE, Refusal, User
 from decisor.session.pool import Pool
@@ -44,21 +44,26 @@ class Uploads:
     def open(self) -> None:
         """Add the files of earlier runs of the server to the pool. They are read when they are first needed."""
         for home in sorted(self.folder.glob("*/")):
-            for path in sorted(home.glob("*.*")):
+            for path in sorted(home.rglob("*.*")):
                 self.add(path)
 
     def add(self, path: Path) -> str:
         """Add a file to the pool and return the name of its connection."""
-        name = self.name_of(path)
-        sources = build_sources(db={name: str(path)})
+        name, habits = self.name_of(path), habits_of(path)
+        sources = build_sources(db={name: f"{path}#{habits}" if habits else str(path)})
         # Whoever notes the queries of the server's own data means these too.
         audit = next((place.audit for place in self.pool.sources.places), None)
-        self.pool.add(name, replace(sources, places=(replace(sources.places[0], audit=audit),)), owner=path.parent.name)
+        self.pool.add(
+            name, replace(sources, places=(replace(sources.places[0], audit=audit),)), owner=self.owner_of(path)
+        )
         return name
+
+    def owner_of(self, path: Path) -> str:
+        return path.relative_to(self.folder).parts[0]
 
     def name_of(self, path: Path) -> str:
         """Return the name of the connection of a file. It tells nobody that others have a file of the same name."""
-        name, owner = table_name_of_file(path), path.parent.name
+        name, owner = table_name_of_file(path), self.owner_of(path)
         if owner != owner_key(User()):
             return f"{name}_{owner[:6]}"
         is_taken = name in RESERVED or (name in self.pool.members and self.pool.owners.get(name) != owner)
@@ -77,8 +82,8 @@ class Uploads:
         home = self.folder / owner_key(user)
         path = home / f"{table_name_of_file(file)[:60]}{suffix}"
         async with self.turns[home.name]:
-            same = [other for other in home.glob("*.*") if self.name_of(other) == self.name_of(path)]
-            sizes = [other.stat().st_size for other in home.glob("*.*") if other not in same]
+            same = [other for other in home.rglob("*.*") if self.name_of(other) == self.name_of(path)]
+            sizes = [other.stat().st_size for other in home.rglob("*.*") if other not in same]
             if len(sizes) >= MOST_FILES:
                 raise Refusal(413, f"You have {MOST_FILES} files here. Remove one first.")
             make_private_folder(self.folder)
@@ -99,15 +104,36 @@ class Uploads:
             return name
 
     async def forget(self, user: User, name: str) -> None:
-        """Remove a file of a user and what was read from it. Raises SetupError if there is none."""
+        """Remove a file of a user and what was read from it. Raises SetupError if there is none, or it is in use."""
+        (await self.release(user, name)).unlink(missing_ok=True)
+
+    async def read_as(self, user: User, name: str, habits: Mapping[str, str]) -> None:
+        """Read a file of a user again, its numbers or dates as the person says. It raises as ``forget`` does."""
+        path = await self.release(user, name)
+        known = dict(habit.split("=") for habit in habits_of(path).split(",") if habit) | dict(habits)
+        home = self.folder / owner_key(user) / ",".join(f"{habit}={choice}" for habit, choice in sorted(known.items()))
+        make_private_folder(home)
+        await self.pool.member(self.add(path.rename(home / path.name)))
+
+    async def release(self, user: User, name: str) -> Path:
+        """Close a file of a user, remove what was read from it, and return its path."""
         if self.pool.owners.get(name) != owner_key(user):
             raise SetupError(f"You have no file {name[:80]!r} here.")
         if self.is_used(name):
             raise SetupError("A decision that uses this file is under way. Stop it first, or wait for its end.")
-        path = self.pool.members[name].places[0].place
+        place = self.pool.members[name].places[0].place
         await self.pool.remove(name)
-        await asyncio.to_thread(forget_place, path)
-        Path(path).unlink(missing_ok=True)
+        await asyncio.to_thread(forget_place, place)
+        return Path(split_file_options(place)[0])
+
+
+def habits_of(path: Path) -> str:
+    """Return how the numbers and dates of a file are written: the name of its folder, '' if nobody has said.
+
+    >>> habits_of(Path("files/5f2/sales.csv")), habits_of(Path("files/5f2/decimal=comma/sales.csv"))
+    ('', 'decimal=comma')
+    """
+    return path.parent.name if "=" in path.parent.name else ""
 
 
 def owner_key(user: User) -> str:

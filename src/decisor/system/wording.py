@@ -129,13 +129,10 @@ SHOWN_AMOUNTS = 12
 
 
 def format_plan_lines(ranking: Ranking) -> Iterator[str]:
-    """Yield the parts of the best plan's measure, its amounts as tables, and its rules."""
+    """Yield the amounts of the best plan as tables, and its rules."""
     plan = ranking.plan
     if plan is None:
         return
-    if plan.parts:
-        parts = " + ".join(f"{name} {format_amount(value, ranking.unit)}" for name, value in plan.parts.items())
-        yield f"{ranking.measure} = {parts}."
     for table in plan.tables:
         yield f"{table.name}: {table.used:,} of {format_count(table.count, 'row')} not 0."
         for row in table.rows[:SHOWN_AMOUNTS]:
@@ -159,6 +156,11 @@ def format_ranking(ranking: Ranking) -> str:
     words = [f"Best for {ranking.goal} {ranking.measure}: {best.name} ({format_amount(best.outcome, ranking.unit)})."]
     if len(ranking.ties) > 1:
         words.append(f"Equally good: {', '.join(ranking.ties[:SHOWN_TIES])} ({len(ranking.ties):,} in all).")
+    if ranking.parts:
+        parts = " + ".join(f"{part.name} {format_amount(part.value, ranking.unit)}" for part in ranking.parts)
+        words.append(f"{ranking.measure} = {parts}.")
+    if ranking.today is not None:
+        words.append(f"Today, with nothing chosen: {format_amount(ranking.today, ranking.unit)}.")
     words += [*format_plan_lines(ranking), format_margin(ranking), format_compared(ranking)]
     words += [*ranking.left_out, *excluded_lines(ranking)]
     return "\n".join(filter(None, [*words, format_robustness(ranking)]))

@@ -17,7 +17,7 @@ from textwrap import wrap
 from unicodedata import east_asian_width
 
 from decisor.system.text import clean_for_terminal, clean_one_line
-from decisor.views.charts import EPOCH, Axis, Chart, ChartMark, ChartSeries, seconds_since_1970
+from decisor.views.charts import EPOCH, Axis, Chart, ChartKind, ChartMark, ChartSeries, seconds_since_1970
 from decisor.views.links import row_anchor
 from decisor.views.markup import Html, tag
 
@@ -26,6 +26,8 @@ WIDTHS = {"wide": 680, "narrow": 340}
 LETTER = 6.9
 """Pixels of a letter, about."""
 LINE, ROW, PLOT = 18, 24, 240
+SPANS: tuple[ChartKind, ...] = ("span", "steps")
+BARS: tuple[ChartKind, ...] = ("bar", *SPANS)
 MOST_ROWS = 20
 MOST_DOTS, MOST_LINKS = 120, 400
 MOST_LABELS = 12
@@ -53,7 +55,7 @@ def chart_html(chart: Chart, records: frozenset[str] = frozenset()) -> Html:
 def list_notes(chart: Chart) -> Iterator[str]:
     """Yield the notes of a chart, and how many of its bars the drawing has no room for."""
     yield from chart.notes
-    marks = {mark.x: value for _, mark, value in chart.marks()} if chart.kind in ("bar", "span") else {}
+    marks = {mark.x: value for _, mark, value in chart.marks()} if chart.kind in BARS else {}
     if len(marks) > MOST_ROWS:
         yield f"The first {MOST_ROWS} of {len(marks)} are drawn; the last has {chart.y.format(marks[max(marks)])}."
 
@@ -94,7 +96,7 @@ def chart_svg(chart: Chart, kind: str = "wide", records: frozenset[str] = frozen
     keyboard.
     """
     width = WIDTHS[kind]
-    drawing = draw_bars(chart, width) if chart.kind in ("bar", "span") else draw_plot(chart, width)
+    drawing = draw_bars(chart, width) if chart.kind in BARS else draw_plot(chart, width)
     picture = tag(
         "g",
         tag("title", clean_one_line(chart.title)),
@@ -191,12 +193,12 @@ def draw_bar(
     """Yield a bar, span or point with its range. place: the top and the height of its row."""
     top, thick = place
     value, cls = mark.y or 0.0, series_class(chart.series[series], series)
-    if chart.kind == "span" or chart.y.zero:
-        ends = (mark.low or 0.0, mark.high or 0.0) if chart.kind == "span" else (0.0, value)
+    if chart.kind in SPANS or chart.y.zero:
+        ends = (mark.low or 0.0, mark.high or 0.0) if chart.kind in SPANS else (0.0, value)
         start, end = sorted(map(scale, ends))
         below = " below" if value < 0 and len(chart.series) == 1 else ""
         yield draw_shape("rect", f"{cls} bar{below}", x=start, y=top, width=max(end - start, 1.0), height=thick, rx=2)
-    if mark.low is not None and mark.high is not None and chart.kind != "span":
+    if mark.low is not None and mark.high is not None and chart.kind not in SPANS:
         middle, low, high = top + thick / 2, scale(mark.low), scale(mark.high)
         path = f"M{low:.1f} {middle:.1f}H{high:.1f}M{low:.1f} {middle - 3:.1f}v6M{high:.1f} {middle - 3:.1f}v6"
         yield draw_shape("path", "dark whisker", d=path)
@@ -457,7 +459,7 @@ def chart_lines(chart: Chart, width: int = 100) -> Iterator[str]:
     """Yield the title of a chart, its drawing, and its notes. width: characters of a line of notes."""
     yield chart.title
     match chart.kind:
-        case "bar" | "span":
+        case "bar" | "span" | "steps":
             yield from bar_chart_lines(chart)
         case "line":
             yield from line_chart_lines(chart)
@@ -494,10 +496,10 @@ def bar_cells(chart: Chart, mark: ChartMark, width: int) -> str:
     scale = LinearScale(low, high, 0, width)
     value, cells = mark.y or 0.0, [" "] * width
     is_point = chart.kind == "bar" and not chart.y.zero
-    ends = (mark.low, mark.high) if chart.kind == "span" or is_point else (0.0, value)
+    ends = (mark.low, mark.high) if chart.kind in SPANS or is_point else (0.0, value)
     start, end = sorted(round(scale(value if end is None else end)) for end in ends)
     # However small it is, a bar that is not 0 is seen.
-    if start == end and (value or chart.kind == "span"):
+    if start == end and (value or chart.kind in SPANS):
         start, end = (start - 1, end) if value < 0 or end == width else (start, end + 1)
     cells[start:end] = ("─" if is_point else "█") * (end - start)
     if is_point:

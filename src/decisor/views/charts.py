@@ -14,8 +14,9 @@ from typing import Literal
 from decisor.system.text import clean_for_terminal, clean_one_line, format_number
 from decisor.system.wording import format_count
 
-ChartKind = Literal["line", "bar", "span", "points"]
-"""A bar begins at 0, or is a point if its axis does not; a span reaches from ``low`` to ``high``."""
+ChartKind = Literal["line", "bar", "span", "steps", "points"]
+"""A bar begins at 0, or is a point if its axis does not; a span reaches from ``low`` to ``high``, and so does a step,
+whose value is the difference."""
 Scale = Literal["time", "number", "share", "name"]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST = 60
@@ -25,7 +26,7 @@ VEGA_LITE_MARKS: dict[str, dict[str, object]] = {
     "bar": {"type": "bar"},
     "points": {"type": "point", "filled": True},
 }
-WORDS = {"line": "Line chart", "bar": "Bar chart", "span": "Ranges", "points": "Points"}
+WORDS = {"line": "Line chart", "bar": "Bar chart", "span": "Ranges", "steps": "Waterfall", "points": "Points"}
 NEAR = 0.75
 """An axis begins at 0 where the smallest value is less than this part of the largest."""
 
@@ -125,7 +126,9 @@ class Chart:
 
     def format_mark(self, mark: ChartMark) -> str:
         """Format the value of a mark with its range and its note."""
-        if mark.low is None or mark.high is None:
+        if self.kind == "steps":
+            words = ""  # its note has the difference, with as many digits as the sum needs
+        elif mark.low is None or mark.high is None:
             words = self.y.format(mark.y or 0.0)
         else:
             # Ends of a range are estimates: four digits say what is known of them.

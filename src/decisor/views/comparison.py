@@ -138,7 +138,9 @@ def compare_ranking(ranking: Ranking) -> Comparison | None:
     ]
     if not choices or len(choices) + len(forbidden) < 2:
         return None
-    return Comparison(ranking.measure, ranking.unit, ranking.goal, (*choices, *forbidden), ranking=ranking)
+    return Comparison(
+        ranking.measure, ranking.unit, ranking.goal, (*choices, *forbidden), ranking.today, ranking=ranking
+    )
 
 
 def compare_table(table: ComparedTable, decision: Decision) -> Comparison:
@@ -297,7 +299,7 @@ def dot_plot_html(comparison: Comparison, before: Comparison | None = None) -> H
         rows.append(tag("tr", *cells, tag("td", last, cls="n wide"), cls=cls))
     sign = (
         tag("text", f"today {comparison.amount(today)}", x=scale.at(today), y=20, text_anchor="middle")
-        if today
+        if today is not None
         else None
     )
     head = tag(
@@ -328,10 +330,6 @@ def dot_plot_html(comparison: Comparison, before: Comparison | None = None) -> H
 def plot_title(comparison: Comparison) -> str:
     """Return the finding: how clear the first place is, and what it is worth."""
     best, ties, today = comparison.best, comparison.ties, comparison.today
-    if comparison.is_unsure and comparison.ranking and comparison.ranking.robustness is not None:
-        return f"Too close to call: {best.name} is best in {comparison.ranking.robustness:.0%} of the trials".replace(
-            "%", " %"
-        )
     if len(ties) > 1:
         return (
             f"{' and '.join(ties[:2])} are equally good" if len(ties) == 2 else f"{len(ties)} choices are equally good"

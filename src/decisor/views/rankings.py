@@ -17,12 +17,13 @@ from decisor.system.wording import (
     format_compared,
     format_count,
     format_robustness,
+    format_share,
 )
 from decisor.trace.events import ActionResult, TraceEntry, events_of
 from decisor.types import Ranking, ScenarioOutcome, Study
 from decisor.views.chart_drawing import chart_html, chart_lines
 from decisor.views.charts import Axis, Chart, ChartMark, ChartSeries, begins_at_zero
-from decisor.views.comparison import percent_change, turning_points_html
+from decisor.views.comparison import format_value, percent_change, turning_points_html
 from decisor.views.markup import Html, tag
 
 MOST = 12
@@ -67,6 +68,51 @@ def with_honest_axis(chart: Chart) -> Chart:
     if begins_at_zero(values):
         return replace(chart, notes=notes)
     return replace(chart, y=replace(chart.y, zero=False), notes=(*notes, BREAK))
+
+
+def gain_chart(ranking: Ranking) -> Chart | None:
+    """Return the parts of what the best is better than today, else than the runner-up, as a waterfall, largest first.
+
+    None if fewer than two parts differ.
+    """
+    known = [part for part in ranking.parts if part.against is not None]
+    changes = {part.name: part.value - part.against for part in known if part.against not in (None, part.value)}
+    if len(known) < len(ranking.parts) or len(changes) < 2:
+        return None
+    base, total = math.fsum(part.against or 0.0 for part in known), math.fsum(changes.values())
+    is_today = ranking.today is not None and math.isclose(base, ranking.today, rel_tol=1e-9, abs_tol=1e-9)
+    other = "today" if is_today else clean_one_line(ranking.options[len(ranking.ties)].name, 40)
+    digits = digits_of_sum([*changes.values()], total)
+    marks, end = list[ChartMark](), 0.0
+    for name, change in sorted(changes.items(), key=lambda pair: -abs(pair[1])):
+        start, end = end, end + change
+        marks.append(step_mark(len(marks), name, (start, end), digits))
+    marks.append(step_mark(len(marks), ranking.measure, (0.0, total), digits))
+    first = marks[0].label
+    is_one_way = min(changes.values()) * max(changes.values()) > 0
+    share = format_share(max(map(abs, changes.values())) / abs(total)) if is_one_way else "the largest part"
+    axis = Axis(f"{ranking.measure} against {other}", ranking.unit)
+    title = f"{first[:1].upper()}{first[1:]}: {share} of the difference to {other}"
+    return Chart("steps", title, Axis("part", scale="name"), axis, (ChartSeries("", tuple(marks)),))
+
+
+def digits_of_sum(parts: Sequence[float], total: float) -> int:
+    """Return the fewest digits after the point, cents at least, with which rounded parts add up to their total.
+
+    >>> digits_of_sum([2.0, 3.0], 5.0), digits_of_sum([0.5, 0.25], 0.75), digits_of_sum([0.333, 0.333], 0.666)
+    (0, 2, 3)
+    """
+    if all(part == round(part) for part in parts):
+        return 0
+    fits = (sum(round(part * 10**at) for part in parts) == round(total * 10**at) for at in range(2, 9))
+    return next((at for at, is_sum in enumerate(fits, 2) if is_sum), 9)
+
+
+def step_mark(place: int, name: str, ends: tuple[float, float], digits: int) -> ChartMark:
+    change = ends[1] - ends[0]
+    return ChartMark(
+        "", place, change, name.replace("_", " "), min(ends), max(ends), format_value(change, digits, signed=True)
+    )
 
 
 def ranking_summary(ranking: Ranking) -> list[str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from decisor.system.wording import excluded_lines, format_compared, format_count, format_robustness
+from decisor.system.wording import excluded_lines, format_compared, format_count, format_robustness, format_share
 from decisor.trace.events import ActionResult, Conclusion, MeaningChoice, NodeResult, RunStart, TraceEntry, events_of
 from decisor.types import Decision, Objection, Observation, Ranking, Record, RuleTest
 from decisor.views.answer_charts import charts_of_decision
@@ -25,7 +25,7 @@ from decisor.views.comparison import (
 )
 from decisor.views.links import Anchors, EvidenceCell, anchors_of, cell_anchor, figures_html, link_text, row_anchor
 from decisor.views.markup import Html, join, tag
-from decisor.views.rankings import studies_of, study_html
+from decisor.views.rankings import gain_chart, studies_of, study_html
 from decisor.views.terminal import format_table_value
 from decisor.views.transcript import describe_end
 
@@ -89,6 +89,7 @@ def result_html(entries: Sequence[TraceEntry], decision: Decision, records: Sequ
         decision_html(decision, anchors, comparison, question, rule_tests_of(entries)),
         dot_plot_html(comparison) if comparison else None,
         doubts_html(list_doubts(entries, decision, anchors, comparison)),
+        gain_chart_html(decision.ranking),
         *map(study_html, studies_of(entries)),
         # The rows that the dots show need no bars beside them.
         *(chart_html(chart, anchors.records) for chart in charts if not (comparison and chart.kind == "bar")),
@@ -194,7 +195,15 @@ def gain_html(comparison: Comparison) -> Html:
         figure, words = comparison.amount(best.value, unit=True), measure
         if len(comparison.allowed) > 1 and len(comparison.ties) == 1:
             words += f", {comparison.amount(abs(best.value - comparison.allowed[1].value))} ahead"
-    return tag("p", tag("b", figure), tag("small", words), cls="gain")
+    unsure = comparison.ranking if comparison.is_unsure else None
+    share = f"Too close to call: best in {format_share(unsure.robustness or 0.0)} of the trials" if unsure else None
+    beside = tag("span", share, cls="bad") if share else None
+    return tag("p", tag("b", figure), tag("small", words), beside, cls="gain unsure" if share else "gain")
+
+
+def gain_chart_html(ranking: Ranking | None) -> Html | None:
+    chart = gain_chart(ranking) if ranking else None
+    return chart_html(chart) if chart else None
 
 
 def list_checks(
@@ -300,7 +309,7 @@ def doubts_of_choices(comparison: Comparison, anchors: Anchors, sentences: Seque
                 text = link_text(quoted, anchors) if quoted else "No reason is given why it is not chosen."
             yield Doubt(title, text, choice.why == NOT_CHOSEN)
     if comparison.is_unsure and comparison.ranking is not None:
-        yield Doubt("Too close to call", format_robustness(comparison.ranking))
+        yield Doubt("The lead is smaller than what is uncertain", format_robustness(comparison.ranking))
 
 
 def address_reader(text: str) -> str:

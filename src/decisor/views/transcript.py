@@ -36,7 +36,7 @@ from decisor.types import Decision, Message, Question, Record, Study, Usage
 from decisor.views.answer_charts import charts_of_decision
 from decisor.views.chart_drawing import chart_lines
 from decisor.views.links import find_figure_cells
-from decisor.views.rankings import ranking_chart, study_lines
+from decisor.views.rankings import gain_chart, ranking_chart, study_lines
 from decisor.views.terminal import (
     ActionOrder,
     Nodes,
@@ -76,8 +76,9 @@ def show_decision(
         console.print(Padding(Text(clean_for_terminal(reason)), (0, 0, 0, 2), expand=False))
     for line in runner_up_lines(decision):
         console.print(Padding(Text(clean_for_terminal(line), style="dim"), (0, 0, 0, 2), expand=False))
-    ranking = ranking_chart(decision.ranking, known=decision.reasons) if decision.ranking else None
-    show_charts([ranking, *charts] if ranking else charts, console)
+    computed = decision.ranking
+    own = (ranking_chart(computed, known=decision.reasons), gain_chart(computed)) if computed else ()
+    show_charts([*filter(None, own), *charts], console)
     show_evidence(decision, records, console)
 
 

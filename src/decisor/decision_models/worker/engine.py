@@ -220,12 +220,11 @@ class Machine:
         return results
 
     def present(self, scenario: str = "", changes: str = "", seed: int | None = None) -> Table:
-        """Return each measure with nothing chosen."""
+        """Return each measure with nothing chosen, part by part."""
         self.choice()
         before = self.before(scenario, changes)
         task = Evaluation(self.db, self.model, self.parts_in(scenario), self.columns, self.rows, (), before)
-        numbers = measure_present(task, seed)
-        return Table(("measure", "value"), tuple(numbers.items()))
+        return Table(("measure", "part", "value"), tuple(measure_present(task, seed)))
 
     def parts_in(self, scenario: str) -> ModelStatements:
         """Return the statements, with the parameters of a scenario."""

@@ -254,8 +254,8 @@ def create_named_tables(db: duckdb.DuckDBPyConnection, parts: ModelStatements, n
             execute_statement(db, statement, f"CREATE TEMP VIEW {quote_identifier(name)} AS {view.sql('duckdb')}")
 
 
-def measure_present(task: Evaluation, seed: int | None) -> dict[str, float | None]:
-    """Return each measure with nothing chosen; None if the measure reads the choice."""
+def measure_present(task: Evaluation, seed: int | None) -> Iterator[tuple[str, str, float | None]]:
+    """Yield each measure with nothing chosen, part by part; one None for a measure that reads the choice."""
     parts = task.parts
 
     def reads_choice(statements: Iterable[Statement]) -> bool:
@@ -265,12 +265,11 @@ def measure_present(task: Evaluation, seed: int | None) -> dict[str, float | Non
         create_choice(replace(task, parts=replace(parts, choice=None)), ())
         create_named_tables(task.db, parts)
         recompute_until_settled(task.db, task.model, parts)
-        return {
-            name: None
-            if reads_choice(queries.values())
-            else none_if_nan(sum(query_number(task.db, statement) for statement in queries.values()))
-            for name, queries in parts.measures.items()
-        }
+        for name, queries in parts.measures.items():
+            if reads_choice(queries.values()):
+                yield name, "", None
+            else:
+                yield from ((name, part, none_if_nan(query_number(task.db, one))) for part, one in queries.items())
 
 
 @contextmanager

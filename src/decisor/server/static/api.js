@@ -27,6 +27,12 @@ export async function ask(path, body = undefined, method = body === undefined ? 
   return value;
 }
 
+/** The main part of a page of ours, as markup, without its style. */
+export async function page_of(path) {
+  const response = await fetch(path), text = await response.text();
+  return text.match(/<main[^>]*>(?:<style>.*?<\/style>)?(.*)<\/main>/s)?.[1] ?? "";
+}
+
 const LONG = /\d{16}/;
 
 /** A value from JSON. A whole number with more digits than a number of JavaScript keeps is its text: it may be a key. */

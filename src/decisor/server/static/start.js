@@ -81,8 +81,12 @@ function data_picks(offer, chosen, changed) {
   const boxes = offer.connections.map((one) => {
     const box = el("input", { type: "checkbox", name: "connection", value: one.name, checked: !chosen || one.name === chosen, disabled: !many, hidden: !many });
     const panel = el("div.schema", { hidden: true });
+    const again = async (habits) => {
+      panel.replaceChildren(el("p.soft", {}, "Reading it again …"));
+      try { await ask(`/api/files/${encodeURIComponent(one.name)}`, habits); panel.replaceChildren(...await schemaOf(one.name, again)); } catch (error) { panel.replaceChildren(fault(error.message)); }
+    };
     const look = button("Look inside", async () => {
-      if (!panel.childNodes.length) panel.append(...await schemaOf(one.name));
+      if (!panel.childNodes.length) panel.append(...await schemaOf(one.name, one.mine ? again : null));
       panel.hidden = !panel.hidden;
       look.setAttribute("aria-expanded", String(!panel.hidden));
     }, { kind: "quiet", "aria-expanded": "false", "aria-label": many ? `Look inside ${one.label}` : null });

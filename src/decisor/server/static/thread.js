@@ -54,6 +54,7 @@ export class Thread {
       writing: (data) => this.hear({ writing: data }),
       approval: (data) => this.approval(data),
       reading: (data) => this.reading(data),
+      count: (words) => { this.doing = words; this.tick(); },
       state: (run) => { this.run = run; this.show_state(); },
       end: (run, source) => { source.close(); this.last = run; if (!this.is_due) this.draw_next(); },
       lost: (for_good) => { if (for_good && !is_over(this.run)) this.status.replaceChildren(fault("The connection was lost. Load the page again to go on watching.")); },

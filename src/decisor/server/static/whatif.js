@@ -1,6 +1,6 @@
 // What if: the ranking that follows while inputs are moved, what would change the winner, and other questions to the model.
 import { ask, choices, go } from "./api.js";
-import { button, cell, el, fault, fold, markup, say, visible } from "./dom.js";
+import { button, cell, el, fault, fold, markup, number, say, visible } from "./dom.js";
 
 const WAIT = 120;
 
@@ -10,20 +10,22 @@ export async function whatIfView(name) {
   const asked = (input) => ask(`${path}/whatif`, { input });
   const then = el("div.then", { "aria-live": "polite" }), line = el("div", { role: "status" }), more = el("div.then");
   let timer = 0, turn = 0, winner = "";
-  const sliders = model.inputs.map((one) => slider(one, () => { clearTimeout(timer); timer = setTimeout(change, WAIT); }));
+  const moved = () => { clearTimeout(timer); timer = setTimeout(change, WAIT); }, sliders = [];
+  const add = (...about) => { sliders.push(slider(...about, moved)); return sliders.at(-1).node; };
+  const tuned = [...model.inputs.flatMap((one) => [add(one.name, one.name.replace(".", ": ").replaceAll("_", " "), notes(one), { input: one.name, where: "" }),
+    Object.keys(one.groups).length ? fold(`Each ${one.spread.split(" by ")[1]}`, ...Object.entries(one.groups).map(([group, where]) => add(`${one.name}-${group}`, group, "", { input: one.name, where }))) : null].filter(Boolean)),
+    ...model.parameters.map((one) => add(one.name, one.name.replaceAll("_", " "), `${number(one.value)} ${one.unit}`, { parameter: one.name, value: one.value }))];
 
   /** As the data are, or with what was moved: both on one axis. */
   async function change() {
-    const moves = sliders.map((one) => one.read()).filter(Boolean), own = ++turn;
+    const moves = sliders.map((one) => one.read()).filter((one) => one.percent), own = ++turn;
     then.classList.add("waits");
     try {
-      const reply = await asked(moves.length ? moves.join("; ") : "rank trials=100");
+      const reply = await asked(moves.length ? written(moves) : "rank trials=100");
       if (own !== turn) return;
       line.textContent = "";
       winner = reply.ranking?.options?.[1]?.name ?? winner;
-      const [head, ...rest] = reply.note.split("\n");
-      const words = moves.length ? [el("p", {}, visible(head)), rest.length ? fold("In words", el("p", {}, visible(rest.join("\n")))) : null] : [];
-      then.replaceChildren(...(reply.charts ? markup(reply.charts) : [told(reply)]), ...(reply.charts ? words.filter(Boolean) : []));
+      then.replaceChildren(...(reply.charts ? markup(reply.charts) : [told(reply)]), ...(reply.charts && moves.length ? [fold("In words", el("p", {}, visible(reply.note)))] : []));
       say(reply.note.slice(0, 200));
     } catch (error) { if (own === turn) line.replaceChildren(fault(error.message)); }
     then.classList.remove("waits");
@@ -66,7 +68,7 @@ export async function whatIfView(name) {
   const reset = button("Reset", () => { sliders.forEach((one) => one.reset()); return change(); }, { kind: "quiet" });
   const nodes = [el("div.page.broad", {}, el("div.asked", {}, el("h1.question.titled", {}, model.decide || name), el("p.soft", {}, "What if · computed, no LLM")),
     el("div.tune", {},
-      el("section", { "aria-labelledby": "h-inputs" }, el("div.row", {}, el("h2", { id: "h-inputs" }, "Inputs"), reset), sliders.length ? sliders.map((one) => one.node) : el("p.soft", {}, "This model names no inputs: write what is to change below."), line),
+      el("section", { "aria-labelledby": "h-inputs" }, el("div.row", {}, el("h2", { id: "h-inputs" }, "Inputs"), reset), tuned.length ? tuned : el("p.soft", {}, "This model names no inputs: write what is to change below."), line),
       then),
     el("section", { "aria-labelledby": "h-more" }, el("h2", { id: "h-more" }, "Ask the model"), el("div.chips", {}, asks.map(([input, text]) => button(text, () => look(input)))), form, more),
     fold("The model", el("pre", { tabindex: 0 }, [...model.lines, "", model.forms].join("\n"))))];
@@ -80,9 +82,22 @@ function told(reply) {
     el("tbody", {}, reply.records.map((one) => el("tr", {}, names.map((name) => el("td", {}, cell(one.fields[name]))))))) ) : null);
 }
 
-/** From half to twice, in steps of a hundredth. */
-function slider(one, moved) {
-  const id = `i-${one.name}`, range = el("input", { type: "range", min: -50, max: 100, step: 1, value: 0, id });
+const notes = (one) => [one.unit, one.spread && `varies ${one.spread}`, one.raises.length && `raises ${one.raises.join(", ")}`, one.lowers.length && `lowers ${one.lowers.join(", ")}`].filter(Boolean).join(" · ");
+
+/** What was moved, as the model reads it: columns line by line, with parameters as a fragment of its file. */
+function written(moves) {
+  const columns = moves.filter((one) => one.input), parameters = moves.filter((one) => one.parameter);
+  if (!parameters.length) return columns.map((one) => `${one.input} ${one.percent > 0 ? "+" : "-"} ${Math.abs(one.percent)} %${one.where && ` where ${one.where}`}`).join("; ");
+  const updates = columns.map(({ input, where, percent }) => {
+    const [table, column] = input.split(".").map((name) => `"${name}"`);
+    return `UPDATE ${table} SET ${column} = ${column} * ${1 + percent / 100}${where && ` WHERE ${where}`}`;
+  });
+  return [updates.length ? `change = ${JSON.stringify(updates.join("; "))}` : "", "[parameter]", ...parameters.map((one) => `${one.parameter} = ${one.value * (1 + one.percent / 100)}`)].filter(Boolean).join("\n");
+}
+
+/** From half to twice, in steps of a hundredth. `move`: what it moves, which `read` gives with the per cent. */
+function slider(name, title, about, move, moved) {
+  const id = `i-${name}`, range = el("input", { type: "range", min: -50, max: 100, step: 1, value: 0, id });
   const words = el("output", { for: id }, "0 %");
   const tell = () => {
     words.textContent = range.value === "0" ? "0 %" : `${range.value > 0 ? "+" : "−"}${Math.abs(range.value)} %`;
@@ -90,8 +105,7 @@ function slider(one, moved) {
   };
   range.addEventListener("input", () => { tell(); moved(); });
   const reset = () => { range.value = 0; tell(); };
-  const read = () => range.value === "0" ? "" : `${one.name} ${range.value > 0 ? "+" : "-"} ${Math.abs(range.value)} %`;
-  const about = [one.unit, one.spread && `varies ${one.spread}`, one.raises.length && `raises ${one.raises.join(", ")}`, one.lowers.length && `lowers ${one.lowers.join(", ")}`].filter(Boolean).join(" · ");
+  const read = () => ({ ...move, percent: Number(range.value) });
   tell();
-  return { node: el("div.slider", {}, el("label", { for: id }, one.name.replace(".", ": ").replaceAll("_", " "), el("small", {}, about)), range, words), read, reset };
+  return { node: el("div.slider", {}, el("label", { for: id }, visible(title), about ? el("small", {}, visible(about)) : null), range, words), read, reset };
 }

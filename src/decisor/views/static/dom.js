@@ -16,7 +16,7 @@ export function svg(spec, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), classes, attributes, children);
 }
 
-const TAGS = new Set("section,h2,h3,p,b,div,ul,li,a,span,small,figure,figcaption,details,summary,table,caption,thead,tbody,tfoot,tr,th,td,dl,dt,dd,svg,g,title,desc,text,rect,line,path,circle,polygon".split(","));
+const TAGS = new Set("section,h1,h2,pre,h3,p,b,div,ul,li,a,span,small,figure,figcaption,details,summary,table,caption,thead,tbody,tfoot,tr,th,td,dl,dt,dd,svg,g,title,desc,text,rect,line,path,circle,polygon".split(","));
 const DRAWN = new Set("svg,g,title,desc,text,rect,line,path,circle,polygon,a".split(","));
 const LETTERS = { lt: "<", gt: ">", amp: "&", quot: '"', "#x27": "'" };
 const plain_text = (text) => text.replace(/&(lt|gt|amp|quot|#x27);/g, (_, name) => LETTERS[name]);
