@@ -27,13 +27,13 @@ REVENUE, FUTURE, OPEN = (
     "How much will they buy in 2040?",
     "Which customers bought in 2023?",
 )
-MET = [
+MET: list[dict[str, Any]] = [
     {"id": "who", "question": REVENUE, "answer": "Cy", "cites": ["Customer", "line"], "uses": ["net_revenue"]},
     {"id": "cost", "question": REVENUE, "answer": "Cy", "asks": False, "abstains": False, "dollars": 1},
     {"id": "future", "question": FUTURE, "abstains": True},
     {"id": "open", "question": OPEN, "asks": True},
 ]
-UNMET = {
+UNMET: dict[str, tuple[dict[str, Any], str]] = {
     "another": ({"answer": "Ann"}, "another answer"),
     "cites": ({"answer": "Cy", "cites": ["line", "payroll"]}, "does not cite payroll"),
     "uses": ({"uses": ["reading.best_customer", "churn"]}, "does not use the definition churn"),

@@ -160,7 +160,7 @@ class OwnEnvironment(Toolbox):
 def check_expectations(
     own: OwnQuestion, decision: Decision, events: Sequence[TraceEntry], dialects: Mapping[str, str]
 ) -> Iterator[tuple[str, bool | None, str]]:
-    """Yield what is expected of a run, whether it is met (None: not known), and the fault if not. The answer is first."""
+    """Yield what is expected of a run, whether it is met (None: not known), and the fault if not; the answer first."""
     answer = decision.answer
     if own.answer:
         yield "answer", em(answer, (own.answer,)) == 1, "another answer" if answer else "no answer"
@@ -180,7 +180,7 @@ def check_expectations(
     for name in own.uses:
         yield "uses", name.casefold() in names, f"does not use the definition {name}"
     if own.dollars is not None:
-        paid = [*events_of(events, LLMCall), *events_of(events, FailedCall)]
+        paid: list[LLMCall | FailedCall] = [*events_of(events, LLMCall), *events_of(events, FailedCall)]
         dollars = sum_usage(call.usage for call in paid).dollars
         yield "dollars", None if dollars is None else dollars <= own.dollars, f"costs more than ${own.dollars:g}"
 

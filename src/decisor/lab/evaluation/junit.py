@@ -24,9 +24,9 @@ def write_junit_file(outcomes: Iterable[Outcome], path: Path) -> None:
     for outcome in outcomes:
         parts[f"{outcome.benchmark}, {outcome.technique}, {outcome.model}"].append(outcome)
     every = [outcome for part in parts.values() for outcome in part]
-    root = Element("testsuites", name="decisor", **count_tests(every))
+    root = Element("testsuites", {"name": "decisor", **count_tests(every)})
     for name, part in parts.items():
-        suite = SubElement(root, "testsuite", name=clean_text(name), **count_tests(part))
+        suite = SubElement(root, "testsuite", {"name": clean_text(name), **count_tests(part)})
         for outcome in part:
             add_test_case(suite, outcome)
     indent(root)
