@@ -91,7 +91,9 @@ async def check_rows(tool: SqlTool) -> None:
     first, last = seen.records[0].fields, seen.records[2].fields
     assert first == {"id": 1, "city": "Seville", "cost": 2.5}, "numbers and texts are plain values"
     assert last["cost"] is None and seen.total == 3 and not seen.truncated, "NULL is None, and the total is told"
-    table, column = map(tool.worker.description.dialect.quoted, ("flow log", "select"))
+    dialect = tool.worker.description.dialect
+    assert dialect, "an SQL engine has a dialect"
+    table, column = map(dialect.quoted, ("flow log", "select"))
     day = await tool.call(f"SELECT day, {column} FROM {table} ORDER BY plant")
     assert day.records[0].fields == {"day": "2024-01-03", "select": 10}, "a date is an ISO text, and odd names work"
     both = await asyncio.gather(*(tool.call(f"SELECT city FROM plant WHERE id = {id}") for id in (1, 2)))
