@@ -22,7 +22,7 @@ LAYERS = [
     {"views"},
     {"decision_record"},
     {"session"},
-    {"server", "demo"},
+    {"server", "demo", "testing"},
     {"mcp"},
     {"cli"},
     {"lab"},

@@ -1,13 +1,16 @@
 """decisor eval: flags, suites in TOML, and what it says where something is wrong."""
 
 import json
+import re
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 
 from decisor.cli import run_command_line
 from decisor.lab.benchmark import Outcome, State
+from decisor.lab.cli import evaluate
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.suite import format_suite_table
 from decisor.types import Usage
@@ -203,3 +206,20 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "file").write_text("")
     assert run_command_line(["eval", "-b", "small", "-t", "exact", "--store", str(tmp_path / "file" / "run.db")]) == 2
     assert "The folder of the run store" in capsys.readouterr().err
+
+
+def test_a_terminal_shows_a_row_for_each_technique_with_its_cost_and_elsewhere_there_are_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve_threaded(model) as url:
+        words = ["eval", "-b", "small", "-t", "plan_rag", "-t", "iter_rag max_steps=3", "--llm", f"m@{url} price=1,2"]
+        monkeypatch.setattr(evaluate, "LINE_SECONDS", 0.0)
+        assert run_command_line([*words, "--store", str(tmp_path / "lines.db")]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert re.fullmatch(r"decisor: 8 of 8 cases, 75\.0 % right, \$0\.\d\d", lines[-2])
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        monkeypatch.delenv("NO_COLOR")
+        assert run_command_line([*words, "--store", str(tmp_path / "table.db")]) == 0
+    shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", capsys.readouterr().err)
+    for row in ("small, plan_rag, m", "small, iter_rag max_steps=3, m", "all"):
+        assert re.search(rf"{re.escape(row)} .*4/4 75\.0 % right, \$0\.\d\d|all .*8/8 75\.0 % right", shown), row

@@ -37,6 +37,7 @@ from decisor.errors import SetupError, ToolError
 from decisor.llms.scripted import ScriptedLLM
 from decisor.session.documents import open_documents
 from decisor.session.indexing import IndexRequest, build_or_update_index
+from decisor.testing import check_retriever
 from decisor.types import Record
 from servers.sql_databases import lacking, postgres_database
 
@@ -111,6 +112,7 @@ async def test_the_same_passages_are_found_with_the_same_scores_as_on_disk(place
     build_index(TOWNS, tmp_path / "towns")
     local = open_index(tmp_path / "towns")
     async with opened(place) as table:
+        await check_retriever(table, "capital")
         for query in QUERIES:
             assert await table.find(query) == await local.find(query)
         assert await table.titles() == await local.titles()

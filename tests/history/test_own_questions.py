@@ -9,7 +9,7 @@ from decisor.errors import SetupError
 from decisor.history.recorder import read_questions
 from decisor.lab.benchmark import Case, open_bench
 from decisor.lab.own_questions import OwnBench
-from decisor.types import Decision, Question
+from decisor.types import Decision
 from local_llm import Decisor, LocalLLM
 
 
@@ -55,9 +55,11 @@ def test_marked_runs_become_questions_that_eval_scores(
 
 
 async def test_an_answer_that_was_wrong_is_wrong_again_and_another_is_unscored(tmp_path: Path) -> None:
+    (tmp_path / "mine.jsonl").write_text(
+        '{"question": "Which site?", "wrong": "elm"}\n{"question": "Which site?", "answer": "The Elm"}\n'
+    )
     own = OwnBench(tmp_path / "mine.jsonl")
-    only_wrong = Case("1", Question("Which site?"), facts={"wrong": "elm"})
-    known = Case("2", only_wrong.question, gold=("The Elm",))
+    only_wrong, known = own.cases()
 
     async def right(case: Case, answer: str) -> bool | None:
         return (await own.score(case, Decision(answer), [])).right
@@ -71,7 +73,8 @@ async def test_an_answer_that_was_wrong_is_wrong_again_and_another_is_unscored(t
     [
         ("", "holds no questions"),
         ("{}", "needs question"),
-        ('{"question": "Which?"}', "has no answer"),
+        ('{"question": "Which?"}', "has no answer, and nothing else is expected"),
+        ('{"question": "Which?", "cite": ["site"]}', "cite is not known here"),
         ('{"question": 3, "answer": "a"}', "question is to be a text, not 3"),
         ("x", "line 1"),
         ("[]", "line 1"),

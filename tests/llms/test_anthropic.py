@@ -91,11 +91,6 @@ async def test_a_second_refusal_of_the_tool_choice_is_an_error() -> None:
         await llm.close()
 
 
-async def test_one_call_gives_one_text() -> None:
-    reply, _ = await asked(ANSWER, sampling=Sampling(n=3))
-    assert (reply.texts, reply.usage.calls) == (("Lyon",), 1)
-
-
 async def test_a_refused_temperature_is_left_out() -> None:
     _, server = await asked(status(400, "`temperature` may not be set for this model"), ANSWER)
     assert "temperature" not in server.bodies[1]

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -20,7 +21,6 @@ from decisor.llms.providers import PROVIDERS, Provider
 from servers.fault_plays import echoes_key
 from servers.fault_server import KEY, faulty
 from servers.openai_server import serve, serve_app, serve_threaded
-from servers.own_provider import OwnLLM
 
 ALONE = {"DECISOR_OLLAMA_PORT": "0", "DECISOR_LLAMACPP_PORT": "0"}
 OLLAMA = b'{"models": [{"name": "nomic-embed-text:latest"}, {"name": "qwen3:8b"}, {"name": "big:120b-cloud"}]}'
@@ -172,7 +172,9 @@ async def test_a_probe_tells_what_one_call_gave() -> None:
     assert KEY not in answer.error
 
 
-async def test_a_provider_is_one_file_and_one_line() -> None:
+async def test_a_provider_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent.parent / "examples" / "plugin"))
+
     async def say(request: web.Request) -> web.Response:
         assert request.headers["X-Key"] == KEY
         return web.json_response({"said": (await request.json())["text"].upper()})
@@ -180,15 +182,16 @@ async def test_a_provider_is_one_file_and_one_line() -> None:
     app = web.Application()
     app.router.add_post("/say", say)
     async with serve_app(app) as origin:
-        providers = (*PROVIDERS, Provider("OWN", "servers.own_provider:OwnLLM", origin, "own-large", "own-"))
+        providers = (*PROVIDERS, Provider("OWN", "decisor_example:SayLLM", origin, "own-large", "own-"))
         environ = ALONE | {"OWN_API_KEY": KEY, "DECISOR_PRICE": "1,2"}
         for spec in (None, "own-small", f"anything@{origin}"):
             llm = choose.choose_llm(spec, environ, providers)
-            assert isinstance(llm, OwnLLM) and llm.price == Price(1.0, 2.0)
+            assert llm is not None and type(llm).__name__ == "SayLLM" and llm.price == Price(1.0, 2.0)
             assert llm.name == (spec or "own-large").partition("@")[0]
             assert (await probe_llm(llm)).text == "ANSWER WITH THE ONE WORD: READY"
             await llm.close()
         assert [row.place for row in choose.list_llm_places(environ, None, providers) if row.chosen] == ["OWN_API_KEY"]
-        assert isinstance(choose.choose_llm("own-small", environ | {"OPENAI_API_KEY": "sk-other"}, providers), OwnLLM)
+        theirs = choose.choose_llm("own-small", environ | {"OPENAI_API_KEY": "sk-other"}, providers)
+        assert type(theirs).__name__ == "SayLLM"
         with pytest.raises(SetupError, match="OWN_API_KEY"):
             choose.choose_llm(f"own-small@{origin}", ALONE, providers)

@@ -81,12 +81,6 @@ async def test_stop_words_hold_where_the_endpoint_ignores_them() -> None:
     assert len(sent["stop"]) == 4
 
 
-async def test_an_endpoint_that_gives_one_text_of_many_gives_one() -> None:
-    said = {"choices": [{"message": {"content": "Nice"}, "finish_reason": "stop"}]}
-    reply, sent = await asked(Sampling(n=3, seed=1), body(said))
-    assert (reply.texts, reply.usage.calls, len(sent)) == (("Nice",), 1, 1)
-
-
 async def test_a_refusal_and_a_cut_reply_say_so() -> None:
     refused = {"choices": [{"message": {"content": None, "refusal": "I cannot."}, "finish_reason": "stop"}]}
     cut = {"choices": [{"message": {"content": None}, "finish_reason": "length"}]}

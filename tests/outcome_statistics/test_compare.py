@@ -67,11 +67,12 @@ def test_a_few_cases_that_all_came_out_the_same_in_every_repeat_have_a_wide_inte
     assert row.interval == wilson(0, 2)
 
 
-def test_repeats_give_a_mean_and_pass_at_k() -> None:
-    """case-0 right in both tries, case-1 in one, case-2 in none: pass@1 = (1 + 1/2 + 0)/3, pass@2 = 2/3."""
+def test_repeats_give_a_mean_and_the_chances_of_k_tries() -> None:
+    """case-0 right twice, case-1 once, case-2 never: pass@1 = (1 + 1/2 + 0)/3, pass@2 = 2/3, pass^2 = 1/3."""
     part = outcomes("t", "rrw", 0) + outcomes("t", "rww", 1)
     (row,) = summarise_outcomes(part)
     assert row.accuracy == pytest.approx(0.5) and row.pass_at == pytest.approx({1: 0.5, 2: 2 / 3})
+    assert row.pass_hat == pytest.approx({1: 0.5, 2: 1 / 3})
 
 
 def test_answers_to_the_same_case_do_not_count_as_independent() -> None:

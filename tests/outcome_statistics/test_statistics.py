@@ -15,6 +15,7 @@ from decisor.lab.statistics import (
     kappa,
     mcnemar,
     pass_at_k,
+    pass_hat_k,
     sign_flip,
     wilson,
 )
@@ -122,15 +123,16 @@ def test_a_corrected_p_is_never_smaller_keeps_the_order_and_stays_under_one(ps: 
 
 
 @pytest.mark.parametrize(("right", "tries"), [(0, 5), (1, 5), (3, 5), (5, 5), (2, 8)])
-def test_pass_at_k_is_the_share_of_all_choices_of_k_tries_that_hold_a_right_one(right: int, tries: int) -> None:
-    held = [True] * right + [False] * (tries - right)
+def test_pass_of_k_is_the_share_of_all_choices_of_k_tries_with_one_right_or_all_right(right: int, tries: int) -> None:
+    results = [True] * right + [False] * (tries - right)
     for k in range(1, tries + 1):
-        choices = [any(choice) for choice in combinations(held, k)]
-        assert pass_at_k(right, tries, k) == pytest.approx(sum(choices) / len(choices))
+        choices = list(combinations(results, k))
+        assert pass_at_k(right, tries, k) == pytest.approx(sum(map(any, choices)) / len(choices))
+        assert pass_hat_k(right, tries, k) == pytest.approx(sum(map(all, choices)) / len(choices))
 
 
 def test_pass_at_more_than_there_were_tries_is_refused() -> None:
-    with pytest.raises(ValueError, match="pass@4 cannot be estimated from 1 of 3 tries"):
+    with pytest.raises(ValueError, match="Of 3 tries, 4 cannot be drawn"):
         pass_at_k(1, 3, 4)
 
 

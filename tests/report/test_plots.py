@@ -61,7 +61,7 @@ def test_on_a_phone_every_plot_is_there_and_no_label_is_cut_off(tmp_path: Path) 
             "Accuracy by depth of the plan",
             "How deep plans are",
             "Accuracy by Elo of the answer",
-            "pass@k",
+            "Repeats",
             "Accuracy against seconds a case (critical path)",
         }
         whiskers = one.run("return document.querySelectorAll('.results .plotcell svg.forest').length")

@@ -93,6 +93,8 @@ def test_every_route_is_described_with_its_shapes(place: Served) -> None:
     shapes = [kind["schema"] for answer in answers for kind in answer.get("content", {}).values()]
     assert all(shapes) and len(shapes) >= len(answers) - 3  # 204 has no content
     assert not [name for name, shape in description["components"]["schemas"].items() if "properties" not in shape]
+    record = description["paths"]["/api/runs/{id}/record"]["get"]["responses"]["200"]["content"]["application/json"]
+    assert record["schema"] == {"$ref": "#/components/schemas/DecisionRecord"}
 
 
 def test_the_page_of_the_api_needs_nothing_from_elsewhere(place: Served) -> None:

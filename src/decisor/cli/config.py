@@ -149,7 +149,7 @@ def techniques_command(
 
 
 def plugins_command(as_json: Annotated[bool, typer.Option("--json", help="One JSON array.")] = False) -> None:
-    """List the parts that other installed packages add: techniques, engines, retrievers, benchmarks."""
+    """List the parts that other installed packages add: techniques, engines, LLMs, retrievers, benchmarks."""
     parts = [(group, part) for group in PLUGINS for part in find_plugins(group).values()]
     rows = [
         {"group": group, "name": part.name, "value": part.value, "package": part.dist.name if part.dist else ""}

@@ -264,12 +264,12 @@ def check_installation(sources: Sources | None, llm: str | None, as_json: bool, 
     It is 0 if everything named works.
     """
     from decisor.sandbox.limits import limits_of_this_system
-    from decisor.session.checks import check_database, check_llm
+    from decisor.session.checks import check_database, measure_named_llm
 
     # Try everything first, so that text and JSON tell the same.
     limits = limits_of_this_system()
     places = list_llm_places(os.environ, llm)
-    llm_check = check_llm(llm) if any(place.chosen and place.model for place in places) else None
+    llm_check = measure_named_llm(llm) if any(place.chosen and place.model for place in places) else None
     drivers, documents, others = (
         find_installed_parts(DATABASES),
         find_installed_parts(DOCUMENTS),

@@ -187,7 +187,7 @@ def record_run(keeping: Keeping | None) -> Iterator[Sequence[Callable[[TraceEntr
 
 @dataclass(frozen=True, slots=True)
 class OwnQuestion:
-    """A question from a marked run, with its right or wrong answer."""
+    """A question with its right or wrong answer, as of a marked run, or with what else is expected of a run."""
 
     question: str
     id: str = ""
@@ -199,9 +199,25 @@ class OwnQuestion:
     note: str = ""
     """Consequences of the decision."""
     earlier: Earlier | None = None
+    asks: bool | None = None
+    """Whether its words are open, so that a person is asked or both readings are computed; None if either will do."""
+    abstains: bool | None = None
+    """Whether the data hold no answer, so that none is to be given."""
+    cites: tuple[str, ...] = ()
+    """Tables, labels and documents that the answer is to rest on."""
+    uses: tuple[str, ...] = ()
+    """Names of definitions that it is to rest on."""
+    dollars: float | None = None
+    """Most that the run may cost."""
+
+    @property
+    def expects(self) -> tuple[str, ...]:
+        """What is expected besides an answer, as NAME=VALUE."""
+        named = {name: getattr(self, name) for name in ("asks", "abstains", "cites", "uses", "dollars")}
+        return tuple(f"{name}={json_text(value)}" for name, value in named.items() if value not in (None, ()))
 
 
-OWN_QUESTION = DocumentFormat(OwnQuestion)
+OWN_QUESTION = DocumentFormat(OwnQuestion, is_closed=True)
 
 
 def iterate_marked_questions(history: History, owner: str = "") -> Iterator[OwnQuestion]:
@@ -254,8 +270,11 @@ def read_questions(path: Path) -> list[OwnQuestion]:
             raise SetupError(
                 f'{path}, line {number}: {error}. A line is such as {{"question": "Which site?", "answer": "elm"}}'
             ) from error
-        if not (question.answer or question.wrong):
-            raise SetupError(f"{path}, line {number}, has no answer: what would be right, or wrong?")
+        if not (question.answer or question.wrong or question.expects):
+            raise SetupError(
+                f"{path}, line {number}, has no answer, and nothing else is expected: write answer, wrong, asks, "
+                "abstains, cites, uses or dollars."
+            )
         if question.id in questions:
             raise SetupError(f"{path}, line {number}: the id {question.id} is there twice.")
         questions[question.id] = question

@@ -21,9 +21,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from decisor.errors import SetupError
+from decisor.runtime.run import Run, Technique
 from decisor.system.extras import find_plugins
 from decisor.system.settings import build_from_settings, import_class, setting_fields
 from decisor.trace.events import ActionResult, ActionStart, SearchNode, SearchTree, TraceEntry, events_of
@@ -61,7 +62,7 @@ SUMMARIES: dict[str, str] = {
         "ParallelQA: figures of several things, compared. Right is a number within 10 %, else an exact match."
     ),
     "own": "Questions of your own over your own data: what `decisor history export` writes of marked runs, or JSON "
-    "lines with question and answer (or wrong).",
+    "lines with question and answer, or with what else is expected.",
 }
 """Description of each benchmark in lists."""
 
@@ -85,6 +86,8 @@ class Case:
     """Key by which reports split: scenario, number of hops, category."""
     facts: Mapping[str, Value] = field(default_factory=dict)
     """Further values that scoring needs."""
+    expects: tuple[str, ...] = ()
+    """What is expected besides the answer, in words; part of the case, like the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,13 @@ class Bench(Protocol):
     async def close(self) -> None:
         """Close everything that cases shared."""
         ...
+
+
+@runtime_checkable
+class DecidingEnvironment(Protocol):
+    """An environment that does more for a question than run a technique."""
+
+    async def decide(self, technique: Technique, question: Question, run: Run) -> Decision: ...
 
 
 def find_bench_class(name: str) -> type:

@@ -163,17 +163,28 @@ def holm(ps: Sequence[float]) -> tuple[float, ...]:
     return tuple(corrected)
 
 
+def pass_hat_k(right: int, tries: int, k: int) -> float:
+    """Return the chance that ``k`` tries are all right (pass^k), without bias, from ``right`` of ``tries``.
+
+    Yao et al., "tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains", 2024.
+
+    >>> round(pass_hat_k(2, 3, 2), 4)  # of the three pairs of three tries, one holds right ones alone
+    0.3333
+    """
+    if not 0 < k <= tries or not 0 <= right <= tries:
+        raise ValueError(f"Of {tries} tries, {k} cannot be drawn, or {right} cannot be right.")
+    return math.comb(right, k) / math.comb(tries, k)
+
+
 def pass_at_k(right: int, tries: int, k: int) -> float:
-    """Return the chance that one of ``k`` tries is right, without bias, from ``right`` of ``tries``.
+    """Return the chance that one of ``k`` tries is right (pass@k), without bias, from ``right`` of ``tries``.
 
     Chen et al., "Evaluating Large Language Models Trained on Code", 2021, equation 1.
 
     >>> round(pass_at_k(1, 3, 2), 4)  # of the pairs of three tries, two of three hold the right one
     0.6667
     """
-    if not 0 < k <= tries or not 0 <= right <= tries:
-        raise ValueError(f"pass@{k} cannot be estimated from {right} of {tries} tries.")
-    return 1.0 - math.comb(tries - right, k) / math.comb(tries, k)
+    return 1.0 - pass_hat_k(tries - right, tries, k)
 
 
 def kappa(one: Sequence[str], other: Sequence[str]) -> float | None:
@@ -237,6 +248,8 @@ class SummaryRow:
     stopped: Mapping[str, int] = field(default_factory=dict)
     pass_at: Mapping[int, float] = field(default_factory=dict)
     """pass@k by k, the mean over the cases with that many counted tries; empty without repeats."""
+    pass_hat: Mapping[int, float] = field(default_factory=dict)
+    """pass^k by k, in the same way."""
     beside: Mapping[str, Usage] = field(default_factory=dict)
     """Usage of judges and simulators, by role."""
     unmeasured: Mapping[str, int] = field(default_factory=dict)
@@ -306,7 +319,8 @@ def build_summary_row(part: Sequence[Outcome], group: str = "") -> SummaryRow:
         tags=count_tags(part),
         tags_right=count_tags(one for one in part if one.state == "right"),
         stopped=count_names(one.stopped for one in part),
-        pass_at=compute_pass_at(tries_by_case(counted)),
+        pass_at=mean_by_tries(pass_at_k, tries_by_case(counted)),
+        pass_hat=mean_by_tries(pass_hat_k, tries_by_case(counted)),
         beside={role: sum((one.beside[role] for one in part if role in one.beside), Usage()) for role in roles},
         unmeasured=count_names(name for one in part for name, value in one.metrics.items() if not math.isfinite(value)),
     )
@@ -361,10 +375,11 @@ def summarise_counts(part: Sequence[Outcome]) -> dict[str, float]:
     return counts | ({UNREAD: mean(unread)} if any(unread) else {})
 
 
-def compute_pass_at(tries: Mapping[str, Sequence[bool]]) -> dict[int, float]:
+def mean_by_tries(chance: Callable[[int, int, int], float], tries: Mapping[str, Sequence[bool]]) -> dict[int, float]:
+    """Compute the mean over cases of ``chance(right, tries, k)``, by k; empty without repeats."""
     most = max(map(len, tries.values()), default=0)
     return {
-        k: mean(pass_at_k(sum(rights), len(rights), k) for rights in tries.values() if len(rights) >= k)
+        k: mean(chance(sum(rights), len(rights), k) for rights in tries.values() if len(rights) >= k)
         for k in range(1, most + 1)
         if most > 1
     }

@@ -20,7 +20,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 from urllib.parse import urlsplit
 
@@ -48,6 +48,7 @@ from decisor.llms.providers import (
 from decisor.llms.proxies import is_loopback_address
 from decisor.runtime.call import llm_settings_of
 from decisor.runtime.prompt import estimate_tokens
+from decisor.system.extras import find_plugins
 from decisor.system.secrets import hide_password
 from decisor.system.settings import read_variable
 from decisor.types import LLM, Function, Message, Sampling
@@ -126,6 +127,11 @@ def open_llm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[
     model, url = parse_spec(spec)
     if not model:
         model = find_only_model(url, environ)
+    if added := find_added_provider(model, providers):
+        url = url or added.address(environ)
+        is_theirs = host_of_url(url) == host_of_url(added.address(environ))
+        key = added.key(environ) if is_theirs else key_for_url(url, environ)
+        return added.llm(model, url, key, price_of_model(environ, model, url))
     if url:
         price = price_of_model(environ, model, url)
         for provider in providers:
@@ -150,6 +156,15 @@ def open_llm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[
         f"There is no endpoint for the LLM {name!r}. Set {keys}, start Ollama if it has it, "
         f"or name its address: --llm {name}@http://localhost:8000/v1"
     )
+
+
+def find_added_provider(model: str, providers: Sequence[Provider]) -> Provider | None:
+    """Return the provider that an installed package adds for NAME/MODEL; None if there is none, or it is ours."""
+    name, slash, _ = model.partition("/")
+    if not slash or any(provider.prefix == f"{name}/" for provider in providers) or name not in find_plugins("llms"):
+        return None
+    provider: Provider = find_plugins("llms")[name].load()
+    return replace(provider, prefix=f"{name}/")
 
 
 def find_only_model(url: str, environ: Mapping[str, str]) -> str:

@@ -349,8 +349,10 @@ MEDIA_TYPES = {
 STREAM = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
 
 
-def describe_answer(kind: str) -> dict[str, Any]:
-    """Describe an answer that is a file, or a stream (``events``), in the description of the API."""
+def describe_answer(kind: str, content: type | None = None) -> dict[str, Any]:
+    """Describe an answer that is a file, or a stream (``events``), in the description of the API. content: its JSON."""
+    if content is not None:
+        return {"response_class": Response, "responses": {200: {"model": content}}}
     media = MEDIA_TYPES.get(kind, STREAM["content-type"]).partition(";")[0]
     schema = {"type": "object"} if kind == "json" else {"type": "string"}
     return {"response_class": Response, "responses": {200: {"content": {media: {"schema": schema}}}}}
@@ -600,7 +602,7 @@ async def show_picture(live: ReadableRun) -> PictureReply:
 record_router = APIRouter(prefix="/api/runs", tags=["record"])
 
 
-@record_router.get("/{id}/record", **describe_answer("json"))
+@record_router.get("/{id}/record", **describe_answer("json", DecisionRecord))
 async def show_record(live: ReadableRun, download: bool = False) -> Response:
     """Show the record of the decision, as ``decisor history show --record`` writes it."""
     record = record_of_run(live.past, live.entries)

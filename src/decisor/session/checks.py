@@ -51,7 +51,7 @@ class ToolCheck:
     description: str
 
 
-def check_llm(spec: str | None) -> Measurement | None:
+def measure_named_llm(spec: str | None) -> Measurement | None:
     """Measure an LLM; return None if there is none.
 
     An LLM that is named is measured by a few small calls, another by one. Raises SetupError if the named LLM cannot be

@@ -68,13 +68,13 @@ from decisor.system.extras import logger
 from decisor.system.tasks import LoopThread, run_in_thread
 from decisor.tools.abilities import Database, focus_databases, is_database_tool
 from decisor.trace.events import Conclusion, Note, Provenance, RunStart, RunUsage, TraceEntry, cited_records_of
-from decisor.types import Question, Tool
+from decisor.types import Decision, Question, Tool
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from decisor.runtime.budget import Limits
-    from decisor.runtime.run import Technique
+    from decisor.runtime.run import Run, Technique
     from decisor.semantics.readings import Interpreter, Readings
     from decisor.session.request import AskRequest, Attachments, DataOptions, Options
     from decisor.session.sources import Names, Places
@@ -103,8 +103,8 @@ class QuestionData:
     databases: Sequence[Database | DefinedTool]
     tools: Sequence[Tool]
     """All tools that the run may use."""
-    suspects: Sequence[OpenReading] = ()
-    """Words that could mean two things."""
+    suspects: Sequence[OpenReading] | None = None
+    """Words that could mean two things; None if no LLM is to judge them."""
 
 
 @dataclass(eq=False, repr=False)
@@ -229,25 +229,7 @@ class Data:
             )
             for note in (*self.notes, *choice.notes):
                 run.trace.add(note)
-            # Settle words with two meanings before anything is planned.
-            choices: Sequence[ReadingChoice] = ()
-            if view.suspects or (request.readings == "always" and choice.llm is not None):
-                sources = [*view.databases, *self.documents]
-                choices = await choose_readings(
-                    question, sources, view.meaning.needs(), view.suspects, run, attached.reader
-                )
-            # Definitions are cited as records, so they stand in the trace before the decision.
-            records = await view.meaning.records(view.meaning.shows(run), run)
-            # The technique concludes in a span of its own: the Conclusion outside any span is the final one, with
-            # citations.
-            with run.span("decision") if view.meaning or choices else nullcontext(run) as inner:
-                decision = await decide_by_technique(
-                    choice.technique, question_as_read(question, choices) if choices else question, inner
-                )
-            if view.meaning or choices:
-                decision = await view.meaning.cite(decision, records, run)
-                decision = await add_readings_to_decision(decision, question, choices, choice.technique, run)
-                run.trace.add(Conclusion(decision))
+            decision = await self.decide(question, view, choice.technique, run, attached.reader)
             cited = cited_records_of(decision, run.trace.entries)
             output = attached.output_type and await fill_output(attached.output_type, decision, cited, run)
             run.trace.add(RunUsage(run.budget.spent))
@@ -272,6 +254,27 @@ class Data:
         # Only the result gets values for tokens: the trace and the history are written by now.
         return await reveal_result(result, self.databases)
 
+    async def decide(
+        self, question: Question, view: QuestionData, technique: Technique, run: Run, reader: Interpreter | None = None
+    ) -> Decision:
+        """Decide a question within a run: open words are settled before, and definitions are cited after it."""
+        # Settle words with two meanings before anything is planned.
+        choices: Sequence[ReadingChoice] = ()
+        if view.suspects is not None:
+            sources = [*view.databases, *self.documents]
+            choices = await choose_readings(question, sources, view.meaning.needs(), view.suspects, run, reader)
+        # Definitions are cited as records, so they stand in the trace before the decision.
+        records = await view.meaning.records(view.meaning.shows(run), run)
+        # The technique concludes in a span of its own: the Conclusion outside any span is the last, with citations.
+        with run.span("decision") if view.meaning or choices else nullcontext(run) as inner:
+            asked = question_as_read(question, choices) if choices else question
+            decision = await decide_by_technique(technique, asked, inner)
+        if view.meaning or choices:
+            decision = await view.meaning.cite(decision, records, run)
+            decision = await add_readings_to_decision(decision, question, choices, technique, run)
+            run.trace.add(Conclusion(decision))
+        return decision
+
     async def answer_anew(self, request: AskRequest, attached: Attachments) -> Result:
         """Decide a question; open the data again in another event loop or if they are closed."""
         # Connections work only in the event loop that opened them.
@@ -292,12 +295,14 @@ class Data:
         tools = add_combine_tool([*databases, *models, *self.tools[len(databases) :]])
         meaning = find_meaning(topic, databases, self.definitions, tools)
         own, needs = meaning.around(databases), meaning.needs()
-        suspects: list[OpenReading] = []
+        suspects: list[OpenReading] | None = None
         if request.readings != "off" and choice.llm is not None:
+            suspects = []
             for tool in own:
                 suspects += suspect_readings(question, tool.tables, needs.get(tool.name, ()))
             if self.documents:
                 suspects += await find_readings_in_documents(question, self.documents)
+            suspects = suspects or ([] if request.readings == "always" else None)
         return QuestionData(meaning, own, add_calculator(meaning.around(tools), choice.technique), suspects)
 
     async def models(self, question: Question, choice: Choice) -> Sequence[Tool]:

@@ -51,6 +51,7 @@ def require_package(package: str, extra: str) -> Iterator[None]:
 PLUGINS = {
     "techniques": "a class, called with (question, run)",
     "engines": "an Engine, by the scheme of its URLs",
+    "llms": "a Provider, as --llm NAME/MODEL takes it",
     "retrievers": "a class, as --docs module:Class takes it",
     "benchmarks": "a class, as -b module:Class takes it",
 }

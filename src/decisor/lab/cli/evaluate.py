@@ -12,6 +12,7 @@ import shlex
 import signal
 import sys
 import time
+from collections import defaultdict
 from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +21,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decisor.cli.output import error_console, print_json
+from decisor.cli.request_options import takes_request
+from decisor.session.request import AskRequest, spell_option
+from decisor.system.storage import check_writable
 from decisor.system.wording import format_count
 from decisor.types import Record, Usage, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from decisor.lab.evaluation.runner import Suite, Tally
+    from rich.progress import TaskID
+
+    from decisor.lab.benchmark import Outcome
+    from decisor.lab.evaluation.runner import RowTally, Suite, Tally
     from decisor.lab.evaluation.store import RunStore
     from decisor.lab.evaluation.suite import SuiteRequest
     from decisor.lab.reproduction.runs import Estimate
@@ -36,7 +43,12 @@ if TYPE_CHECKING:
 Names = list[str] | None
 
 
+OWN_DATA = ("db", "graph", "docs", "model", "definitions", "tables", "deny_tables")
+
+
+@takes_request(*OWN_DATA, note="With --questions: ")
 def eval_command(
+    request: AskRequest,
     suite: Annotated[Path | None, typer.Argument(help="A suite in TOML; the options below go before it.")] = None,
     benches: Annotated[
         Names, typer.Option("-b", "--bench", help='"NAME key=value ...", see: decisor bench list')
@@ -48,9 +60,14 @@ def eval_command(
     questions: Annotated[
         Path | None, typer.Option(help="Questions of your own, as decisor history export writes them.")
     ] = None,
-    db: Annotated[Names, typer.Option("--db", metavar="URL", help="With --questions: the data, as for ask.")] = None,
-    graph: Annotated[Names, typer.Option("--graph", metavar="URL", help="With --questions: a graph.")] = None,
-    docs: Annotated[Names, typer.Option("--docs", metavar="PLACE", help="With --questions: documents.")] = None,
+    untested: Annotated[
+        bool, typer.Option("--untested", help="List kept questions that --questions lacks, with their gaps.")
+    ] = False,
+    junit: Annotated[Path | None, typer.Option(help="Write the outcomes as JUnit XML.")] = None,
+    fail_under: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Exit with 1 if fewer cases are right in every repeat: 0.9."),
+    ] = None,
     store: Annotated[str | None, typer.Option(help="The run store: a file (run.db), or postgresql://...")] = None,
     repeats: Annotated[int | None, typer.Option(min=1, help="Runs of every combination (1).")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of sampled replies.")] = None,
@@ -86,6 +103,7 @@ def eval_command(
     If it was stopped in any way, the same command goes on.
     """
     from decisor.errors import SetupError
+    from decisor.lab.evaluation.junit import write_junit_file
     from decisor.lab.evaluation.postgres_store import open_store
     from decisor.lab.evaluation.suite import (
         SuiteRequest,
@@ -97,7 +115,12 @@ def eval_command(
     from decisor.lab.reproduction.runs import estimate_suites, format_estimates
     from decisor.lab.statistics import STATES
 
-    named = [*(benches or ()), *format_own_bench(questions, {"db": db, "graph": graph, "docs": docs})]
+    named = [*(benches or ()), *format_own_bench(questions, request)]
+    if untested:
+        print_untested_questions(questions)
+        return
+    if junit is not None:
+        check_writable(junit, "Name another --junit file.")
     # Put the request together.
     options: dict[str, Any] = {
         "benches": tuple(named),
@@ -124,22 +147,22 @@ def eval_command(
         "actions": limit_actions,
     }
     # Options given now override the file, a limit at a time.
-    request = read_suite(suite) if suite else SuiteRequest()
-    request = replace(request, **{name: value for name, value in options.items() if value not in (None, ())})
+    wanted = read_suite(suite) if suite else SuiteRequest()
+    wanted = replace(wanted, **{name: value for name, value in options.items() if value not in (None, ())})
     set_limits: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
-    request = replace(request, limits=replace(request.limits, **set_limits))
+    wanted = replace(wanted, limits=replace(wanted.limits, **set_limits))
     if executor not in ("local", "ray"):
         raise SetupError(f"--executor is local or ray, not {executor!r}.")
     # Open the suite before the store: a mistyped name must not leave an empty store behind.
-    to_run = (open_suite_to_price if dry_run else open_suite)(request, os.environ)
-    if executor == "ray" and "://" not in request.store:
+    to_run = (open_suite_to_price if dry_run else open_suite)(wanted, os.environ)
+    if executor == "ray" and "://" not in wanted.store:
         raise SetupError("--executor ray needs a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
-    estimates = estimate_suites([(request, to_run)], request.store)
+    estimates = estimate_suites([(wanted, to_run)], wanted.store)
     if dry_run:
         print(format_estimates(estimates), end="")
         return
-    confirm_spending(estimates, yes, request.max_dollars)
-    opened = open_store(request.store)
+    confirm_spending(estimates, yes, wanted.max_dollars)
+    opened = open_store(wanted.store)
     try:
         if again:
             if unknown := set(again) - set(STATES):
@@ -147,18 +170,48 @@ def eval_command(
             opened.reopen(again)
         # Run it, then print the table of all outcomes, those of earlier runs on the store too.
         code = (
-            asyncio.run(run_suite_here(to_run, opened, request))[0]
+            asyncio.run(run_suite_here(to_run, opened, wanted))[0]
             if executor == "local"
-            else run_suite_on_ray(opened, request, workers)
+            else run_suite_on_ray(opened, wanted, workers)
         )
         if as_json:
             for outcome in opened.each_outcome():
                 print_json(outcome)
         else:
             print(format_suite_table(opened.each_outcome()))
+        if junit is not None:
+            write_junit_file(opened.each_outcome(), junit)
+        if fail_under is not None and not code:
+            code = print_passed_share(opened.each_outcome(), fail_under)
     finally:
         opened.close()
     raise typer.Exit(code)
+
+
+def print_passed_share(outcomes: Iterable[Outcome], least: float) -> int:
+    """Print the share of cases that are right in every repeat; return 1 if it is below ``least``, else 0."""
+    tries: dict[tuple[str, ...], list[bool]] = defaultdict(list)
+    for one in outcomes:
+        tries[one.benchmark, one.case, one.technique, one.model].append(one.state == "right")
+    passed = sum(map(all, tries.values()))
+    print(f"decisor: {passed} of {format_count(len(tries), 'case')} right in every repeat", file=sys.stderr)
+    return int(passed < least * len(tries))
+
+
+def print_untested_questions(questions: Path | None) -> None:
+    """Print the questions of the history that a file lacks, with their gaps, and the costliest gap."""
+    from decisor.history.recorder import read_questions
+    from decisor.history.store import History
+    from decisor.lab.own_questions import find_untested_questions, rank_gaps
+    from decisor.session.run_setup import cost_line
+
+    untested = find_untested_questions(History(), read_questions(questions) if questions else ())
+    for one in untested:
+        print(f"{one.text}\n    {format_count(one.runs, 'run')}, {cost_line(one.usage)}")
+        for gap in one.gaps:
+            print(f"    {gap}")
+    for gap, runs, usage in rank_gaps(untested)[:1]:
+        print(f"The costliest gap: {gap} ({format_count(runs, 'run')}, {cost_line(usage)}).")
 
 
 ASKED_FROM_DOLLARS = 1.0
@@ -184,14 +237,17 @@ def confirm_spending(estimates: Sequence[Estimate], yes: bool, max_dollars: floa
         raise SetupError("Nothing was run.")
 
 
-def format_own_bench(questions: Path | None, places: dict[str, Names]) -> list[str]:
+def format_own_bench(questions: Path | None, data: AskRequest) -> list[str]:
     """Format your own questions as an entry of ``-b``. Raise SetupError if data are named without questions."""
     from decisor.errors import SetupError
 
-    settings = {name: shlex.join(texts) for name, texts in places.items() if texts}
+    places = {name: (value,) if isinstance(value, str) else value for name, value in data.given.items()}
+    settings = {name: shlex.join(texts) for name, texts in places.items() if name in OWN_DATA}
     if questions is None:
         if settings:
-            raise SetupError(f"--{next(iter(settings))} goes with --questions FILE: a benchmark brings its own data.")
+            raise SetupError(
+                f"{spell_option(next(iter(settings)))} goes with --questions FILE: a benchmark brings its own data."
+            )
         return []
     return [shlex.join(["own", f"questions={questions}", *(f"{name}={text}" for name, text in settings.items())])]
 
@@ -257,33 +313,44 @@ def run_suite_on_ray(store: RunStore, request: SuiteRequest, workers: int | None
     return codes[0]
 
 
+LINE_SECONDS = 30.0
+"""Time between lines of progress where there is no terminal."""
+
+
 class Display:
     """A progress display on standard error.
 
-    On a terminal it is a bar with the time left, accuracy and cost so far; lines about cases left out or services away
-    are always printed.
+    On a terminal it is a table of techniques, LLMs and benchmarks with accuracy, cost so far and the time left, else a
+    line now and then; lines about cases left out or services away are always printed.
     """
 
     def __enter__(self) -> Display:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+        texts = [TextColumn("{task.description}", markup=False), TextColumn("{task.fields[words]}", markup=False)]
+        columns = (texts[0], BarColumn(20), MofNCompleteColumn(), texts[1], TimeRemainingColumn())
         self.console = error_console()
         self.progress = Progress(*columns, console=self.console, disable=not sys.stderr.isatty(), transient=True)
         self.progress.__enter__()
-        self.task = self.progress.add_task("", total=None)
+        self.tasks: dict[str, TaskID] = {}
         self.printed: set[tuple[str, str]] = set()
+        self.line_at = time.monotonic() + LINE_SECONDS
         return self
 
     def hear(self, tally: Tally) -> None:
         for pair in [pair for pair in tally.left_out if pair not in self.printed]:
             self.printed.add(pair)
             self.say(f"{pair[1]} on {pair[0]} is left out: {tally.left_out[pair]}")
-        parts = [] if tally.accuracy is None else [f"{100 * tally.accuracy:.1f} % right"]
-        others = ("over_budget", "unscored", "crashed")
-        parts += [f"{tally.states[name]} {name}" for name in others if tally.states[name]]
-        words = ", ".join([*parts, format_dollars(tally.usage.dollars)])
-        self.progress.update(self.task, total=tally.total, completed=tally.done, description=words)
+        rows = {", ".join(key): row for key, row in tally.rows.items() if row.total}
+        whole = replace(tally.whole, usage=tally.usage)
+        # The last row is what this process pays for all others.
+        for name, row in [*rows.items(), *([("all", whole)] if len(rows) != 1 else [])]:
+            if name not in self.tasks:
+                self.tasks[name] = self.progress.add_task(name, words="")
+            self.progress.update(self.tasks[name], total=row.total, completed=row.done, words=format_progress(row))
+        if self.progress.disable and time.monotonic() >= self.line_at:
+            self.line_at = time.monotonic() + LINE_SECONDS
+            self.say(f"{whole.done} of {format_count(whole.total, 'case')}, {format_progress(whole)}")
 
     def say(self, news: str) -> None:
         from decisor.system.text import clean_one_line
@@ -295,6 +362,13 @@ class Display:
         # Standard error may be gone already, as after a closed pipe.
         with suppress(OSError):
             self.progress.__exit__(None, None, None)
+
+
+def format_progress(row: RowTally) -> str:
+    parts = [] if row.accuracy is None else [f"{100 * row.accuracy:.1f} % right"]
+    others = ("over_budget", "unscored", "crashed")
+    parts += [f"{row.states[name]} {name.replace('_', ' ')}" for name in others if row.states[name]]
+    return ", ".join([*parts, format_dollars(row.usage.dollars)])
 
 
 def format_dollars(amount: float | None) -> str:

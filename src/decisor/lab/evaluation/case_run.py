@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from decisor.errors import LLMError, SetupError
-from decisor.lab.benchmark import Bench, Case, Outcome, Score, State
+from decisor.lab.benchmark import Bench, Case, DecidingEnvironment, Outcome, Score, State
 from decisor.lab.evaluation.applicability import DoesNotApply
 from decisor.lab.evaluation.outages import EnvironmentWatch, LLMWatch, Outages
 from decisor.lab.judges import find_own_llms
@@ -147,7 +147,8 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
                     watch.attach(attempt.llm), watched, budget, trace, calling=attempt.calling, asking=attempt.asking
                 )
                 try:
-                    decision = await decide_by_technique(loop, case.question, run)
+                    decide = env.decide if isinstance(env, DecidingEnvironment) else decide_by_technique
+                    decision = await decide(loop, case.question, run)
                 except SetupError as error:  # the technique lacks something, not the benchmark
                     raise DoesNotApply(str(error)) from error
             finally:

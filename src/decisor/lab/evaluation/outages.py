@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 from decisor.errors import LLMError, OutageError, ToolError
 from decisor.lab.judges import THIS_CASE
@@ -191,6 +192,12 @@ class EnvironmentWatch:
     outages: Outages
     lost: dict[str, str] = field(default_factory=dict)
     """By tool, what is away and why."""
+
+    @property
+    def counter(self) -> Iterator[int]:
+        """Numbers of observations, for records that are added to the run."""
+        counter: Iterator[int] = cast(Any, self.environment).counter
+        return counter
 
     def tools(self) -> tuple[str, ...]:
         return self.environment.tools()

@@ -10,7 +10,6 @@ import asyncio
 import os
 import socket
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import chdir, suppress
 from pathlib import Path
@@ -18,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from decisor.errors import SetupError
-from decisor.lab.evaluation.runner import Stop, Tally
+from decisor.lab.evaluation.runner import Stop, Tally, row_key
 from decisor.lab.evaluation.store import RunStore
 from decisor.lab.evaluation.suite import SuiteRequest
 from decisor.system.extras import missing_extra_error
@@ -152,7 +151,13 @@ def _watch(
 
 def tally_store(store: RunStore, left_out: dict[tuple[str, str], str]) -> Tally:
     """Count the states of every case in the store that was ever planned and not left out."""
-    states: Counter[str] = Counter(outcome.state for outcome in store.each_outcome())
-    open_ = store.db.rows("SELECT benchmark, technique, count(*) FROM cases WHERE outcome IS NULL GROUP BY 1, 2")
-    left = sum(many for benchmark, technique, many in open_ if (benchmark, technique) not in left_out)
-    return Tally(states.total() + left, states, store.spent(), left_out)
+    tally = Tally(usage=store.spent(), left_out=left_out)
+    for outcome in store.each_outcome():
+        row = tally.rows[row_key(outcome.key)]
+        row.total += 1
+        row.add(outcome.state, outcome.usage)
+    open_ = "SELECT benchmark, technique, model, count(*) FROM cases WHERE outcome IS NULL GROUP BY 1, 2, 3"
+    for benchmark, technique, model, many in store.db.rows(open_):
+        if (benchmark, technique) not in left_out:
+            tally.rows[benchmark, technique, model].total += many
+    return tally

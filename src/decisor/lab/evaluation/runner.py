@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass, field
@@ -129,17 +129,19 @@ class Suite:
         return {"seed": self.seed, **{f"limit_{name}": value for name, value in asdict(self.limits).items()}}
 
 
+RowKey = tuple[str, str, str]
+"""Labels of a benchmark, a technique and an LLM."""
+
+
 @dataclass
-class Tally:
-    """The progress of a run."""
+class RowTally:
+    """The progress of one technique with one LLM on one benchmark."""
 
     total: int = 0
-    """Number of planned cases, without those of ``left_out``."""
+    """Number of planned cases."""
     states: Counter[str] = field(default_factory=Counter)
     usage: Usage = field(default_factory=Usage)
-    """Usage that this process paid for."""
-    left_out: dict[tuple[str, str], str] = field(default_factory=dict)
-    """By labels of benchmark and technique, why the technique cannot work there and is not run."""
+    """Usage of its finished cases, whoever paid for it."""
 
     @property
     def done(self) -> int:
@@ -150,6 +152,45 @@ class Tally:
         """Share of right outcomes among all that were judged or ran over their budget. None if there are none."""
         counted = sum(self.states[name] for name in ("right", "wrong", "over_budget"))
         return self.states["right"] / counted if counted else None
+
+    def add(self, state: State, usage: Usage) -> None:
+        self.states[state] += 1
+        self.usage += usage
+
+
+@dataclass
+class Tally:
+    """The progress of a run."""
+
+    rows: defaultdict[RowKey, RowTally] = field(default_factory=lambda: defaultdict(RowTally))
+    """Without those of ``left_out``."""
+    usage: Usage = field(default_factory=Usage)
+    """Usage that this process paid for."""
+    left_out: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By labels of benchmark and technique, why the technique cannot work there and is not run."""
+
+    @property
+    def whole(self) -> RowTally:
+        """The sum of all rows."""
+        rows = self.rows.values()
+        states = sum((row.states for row in rows), Counter[str]())
+        return RowTally(self.total, states, sum((row.usage for row in rows), Usage()))
+
+    @property
+    def total(self) -> int:
+        return sum(row.total for row in self.rows.values())
+
+    @property
+    def done(self) -> int:
+        return sum(row.done for row in self.rows.values())
+
+    @property
+    def states(self) -> Counter[str]:
+        return self.whole.states
+
+    @property
+    def accuracy(self) -> float | None:
+        return self.whole.accuracy
 
 
 @dataclass
@@ -227,13 +268,13 @@ async def evaluate_suite(
         ends.push_async_callback(release_claims, writer)
         # Open the store, and find out what is left to do.
         await writer.do(lambda store: store.begin(suite.about()))
-        finished_states: dict[Key, State] = await writer.do(
-            lambda store: {outcome.key: outcome.state for outcome in store.each_outcome()}
+        finished: dict[Key, tuple[State, Usage]] = await writer.do(
+            lambda store: {outcome.key: (outcome.state, outcome.usage) for outcome in store.each_outcome()}
         )
         # An endpoint that has answered here gets more patience before its refusals count as its own fault.
-        work.outages.proven |= {key[3] for key, state in finished_states.items() if state != "crashed"}
+        work.outages.proven |= {key[3] for key, (state, _) in finished.items() if state != "crashed"}
         # A finished run is only reported: trying out techniques would open databases for nothing.
-        if any(task.key not in finished_states for task in planned_tasks):
+        if any(task.key not in finished for task in planned_tasks):
             for label, some in cases.items():
                 for first in list(some.values())[:1]:
                     misfits = await find_misfits(suite.benches[label], first, suite.techniques)
@@ -242,8 +283,11 @@ async def evaluate_suite(
         await writer.do(lambda store: store.plan(planned_tasks))
         # Read the keys of replies once, so that a new request needs no look into the store.
         await writer.look()
-        work.tally.total = len(planned_tasks)
-        work.tally.states = Counter(finished_states[task.key] for task in planned_tasks if task.key in finished_states)
+        for task in planned_tasks:
+            row = work.tally.rows[row_key(task.key)]
+            row.total += 1
+            if task.key in finished:
+                row.add(*finished[task.key])
         hear(work.tally)
         try:
             with collect_cycles_rarely():
@@ -339,16 +383,16 @@ class Work:
                 await self.leave_out(claim, str(why))
                 continue
             if await self.writer.do(partial(RunStore.finish, outcome=outcome, entries=events, fence=claim.fence)):
-                self.tally.states[outcome.state] += 1
+                self.tally.rows[row_key(claim.key)].add(outcome.state, outcome.usage)
             self.tally.usage = self.journal.bought
             self.hear(self.tally)
 
     async def leave_out(self, claim: Claim, why: str) -> None:
         """Leave a technique out of a benchmark after the run has begun."""
         benchmark, _, technique, _, _ = claim.key
-        # Others may have left it out first: then the store counts no case, and none is subtracted twice.
-        many = await self.writer.do(lambda store: store.leave_out(benchmark, technique))
-        self.tally.total -= many  # in a line of its own: others come here while this one waits
+        await self.writer.do(lambda store: store.leave_out(benchmark, technique))
+        for row in [row for key, row in self.tally.rows.items() if key[:2] == (benchmark, technique)]:
+            row.total = row.done
         self.tally.left_out[benchmark, technique] = why
         self.hear(self.tally)
 
@@ -376,6 +420,11 @@ class Work:
         return await run_case(self.cases[benchmark][case], attempt)
 
 
+def row_key(key: Key) -> RowKey:
+    benchmark, _, technique, model, _ = key
+    return benchmark, technique, model
+
+
 def plan_case_tasks(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> Iterator[CaseTask]:
     """Yield the tasks in the order of work.
 
@@ -386,7 +435,9 @@ def plan_case_tasks(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> It
         for benchmark, some in cases.items():
             for case in some.values():
                 # A hash notices data that changed between two runs on one store.
-                content = hashlib.blake2b(json_text([case.question, case.gold]).encode(), digest_size=8).hexdigest()
+                content = hashlib.blake2b(
+                    json_text([case.question, case.gold, *case.expects]).encode(), digest_size=8
+                ).hexdigest()
                 for technique in suite.techniques:
                     for model in ("none",) if technique in suite.alone else suite.models:
                         yield CaseTask((benchmark, case.id, technique, model, repeat), content)

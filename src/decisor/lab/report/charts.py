@@ -174,12 +174,13 @@ def make_rating_chart(
 
 def make_repeats_chart(entries: Sequence[tuple[str, SummaryRow]]) -> Chart | None:
     series = [
-        ChartSeries(name, tuple(ChartMark("", k, share, str(k)) for k, share in row.pass_at.items()))
+        ChartSeries(f"{name}, {words}", tuple(ChartMark("", k, share, str(k)) for k, share in shares.items()))
         for name, row in entries
-        if row.pass_at
+        for words, shares in (("pass@k", row.pass_at), ("pass^k", row.pass_hat))
+        if shares
     ]
-    note = "The chance that one of k tries is right, estimated without bias from all tries."
-    return share_chart("pass-at-k", "line", "pass@k", "k", series, y="pass@k", note=note)
+    note = "The chance that one (pass@k) or each (pass^k) of k tries is right, estimated without bias from all tries."
+    return share_chart("pass-at-k", "line", "Repeats", "k", series, y="share", note=note)
 
 
 SPACE = "\u202f"
