@@ -83,13 +83,14 @@ class Statement:
 
     @cached_property
     def words(self) -> frozenset[str] | None:
-        """Identifiers in lower case, among them each column that it reads; None if it reads columns without naming them."""
-        tables = {one.alias_or_name.lower() for one in self.tree.find_all(exp.Table, exp.Subquery, exp.CTE)}
-        rows = any(not one.table and one.name.lower() in tables for one in self.tree.find_all(exp.Column))
-        natural = any(one.method for one in self.tree.find_all(exp.Join))
-        # count(*) reads no column.
-        stars = any(not isinstance(one.parent, exp.Count) for one in self.tree.find_all(exp.Star))
-        if rows or natural or stars or self.tree.find(exp.Pivot, exp.Columns):
+        """Identifiers in lower case, with each column that it reads; None if it reads columns without naming them."""
+        tree, tables = self.tree, [*self.tree.find_all(exp.Table)]
+        names = {one.alias_or_name.lower() for one in tables}
+        # count(*) reads no column; a column with the name of a table is its whole row.
+        stars = any(not isinstance(one.parent, exp.Count) for one in tree.find_all(exp.Star))
+        rows = any(not one.table and one.name.lower() in names for one in tree.find_all(exp.Column))
+        renamed = any(one.alias_column_names for one in tables) or any(one.method for one in tree.find_all(exp.Join))
+        if stars or rows or renamed or tree.find(exp.Pivot, exp.Columns):
             return None
         return frozenset(one.name.lower() for one in self.tree.find_all(exp.Identifier))
 
