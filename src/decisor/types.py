@@ -212,7 +212,8 @@ class Ranking:
     ``excluded`` are the nearest of these, ``excluded_by`` counts them by rule. ``stopped``: what ended it early.
     ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed,
     where not every candidate in every trial. ``left_out``: cells without a value that a sum or a mean passes over.
-    ``plan``: the amounts of the best, where the solver found it.
+    ``plan``: the amounts of the best, where the solver found it. ``today``: the outcome of what is chosen today, or of
+    doing nothing, where the model gives it.
     """
 
     measure: str
@@ -237,6 +238,7 @@ class Ranking:
     covered: str = ""
     left_out: tuple[str, ...] = ()
     plan: AmountPlan | None = None
+    today: float | None = None
 
     @property
     def is_read_off(self) -> bool:

@@ -264,9 +264,22 @@ class OpenModel:
         cells = max(1, self.rows * (candidates if changes else 1), candidates)
         return max(1, CELLS // cells)
 
-    def present(self, scenario: str = "", changes: str = "") -> dict[str, float | None]:
-        """Return each measure with nothing chosen; None for a measure of the choice."""
-        table = self.job("present", {"scenario": scenario, "changes": changes}, self._longest(1))
+    def present(self, scenario: str = "", changes: str = "", seconds: float = float("inf")) -> dict[str, float | None]:
+        """Return each measure of what is chosen today; without that, of nothing chosen: None if it reads the choice.
+
+        Raises:
+            ToolError: a statement fails, or what is chosen today is no candidate.
+        """
+        if (choice := self.model.choice) and choice.now:
+            try:
+                candidate = self.candidates.find(tuple(map(str, choice.now)))
+            except ToolError as error:
+                raise ToolError(add_line_number(self.model, f"choice.{choice.name}.now: {error}")) from error
+            outcomes = self.outcomes([candidate], scenario=scenario, changes=changes, seconds=seconds, most=0)
+            numbers = outcomes.values[0].tolist()
+            return {name: None if value != value else value for name, value in zip(self.names, numbers, strict=True)}
+        limit = min(self._longest(1), self._bounded(seconds))
+        table = self.job("present", {"scenario": scenario, "changes": changes}, limit)
         return {str(name): value if isinstance(value, float) else None for name, value in table.rows}
 
     def count_updated_rows(self, changes: str) -> list[tuple[int, int]]:

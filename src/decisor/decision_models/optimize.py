@@ -335,6 +335,7 @@ def rank_solved(
         stopped=stopped,
         method=method,
         plan=build_plan(model, best),
+        today=first.now,
     )
     # Trials take the time that is left.
     left = min(TRIAL_SECONDS, seconds - (time.monotonic() - began))

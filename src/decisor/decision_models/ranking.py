@@ -483,7 +483,8 @@ def rank_model(
     if not outcomes.stopped:
         left = seconds - (time.monotonic() - began)
         notes = tuple(describe_unjudged_rows(model, outcomes, scenario, changes, left))
-        ranking = replace(ranking, left_out=(*ranking.left_out, *notes))
+        today = measure_today(model, scenario, changes, left)
+        ranking = replace(ranking, left_out=(*ranking.left_out, *notes), today=today)
     varied = tuple(f"{column.name} {column.spread}" for column in model.model.varied)
     left = seconds - (time.monotonic() - began)
     if not trials or not varied or not ranking.options:
@@ -497,6 +498,22 @@ def rank_model(
     except (ToolError, TimeOver) as error:
         return replace(ranking, stopped=f"No trial was finished: {error}".rstrip("."))
     return replace(add_trials(model, ranking, shaken, varied), covered=describe_trial_coverage(outcomes, len(few)))
+
+
+def measure_today(model: OpenModel, scenario: str, changes: str, seconds: float) -> float | None:
+    """Return the outcome of what is chosen today, or of nothing; None if that has none.
+
+    Raises ToolError if what is chosen today cannot be computed.
+    """
+    try:
+        value = model.present(scenario, changes, seconds)[model.model.first.name]
+    except TimeOver:
+        return None
+    except ToolError:
+        if model.model.choices[0].now:
+            raise
+        return None  # a model need not be able to measure that nothing is chosen
+    return value if value is not None and math.isfinite(value) else None
 
 
 def describe_unjudged_rows(

@@ -102,6 +102,8 @@ class RowChoice:
     """How many; a list holds all at once."""
     label: Text = ""
     """SQL of the name of a row; its first column without it."""
+    now: tuple[str | int | float, ...] = ()
+    """Names of the rows that are taken today."""
     says: str = ""
 
     @property

@@ -195,7 +195,7 @@ class DecisionRecord:
 
 
 ID = "urn:decisor:decision-record:1"
-LATER = ("Approval.refuses", "DecisionRecord.run_digest", "Ranking.plan")
+LATER = ("Approval.refuses", "DecisionRecord.run_digest", "Ranking.plan", "Ranking.today")
 """Fields that came after the first records, which may do without them."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -76,6 +76,21 @@ def format_margin(ranking: Ranking) -> str:
     return f"Margin to the next: {format_amount(ranking.lead, ranking.unit)} ({format_share(ranking.margin)})."
 
 
+def format_gain(ranking: Ranking) -> str:
+    """Format by how much the best is better or worse than today; '' if today's outcome is not known.
+
+    >>> from decisor.types import Option
+    >>> format_gain(Ranking("cost", "min", (Option("Ulm", 90.0),), unit="EUR", today=120.0))
+    'Today: 120 EUR; Ulm is 30 EUR better.'
+    """
+    if ranking.today is None:
+        return ""
+    best, today = ranking.options[0], ranking.today
+    gain = (today - best.outcome) * (1 if ranking.goal == "min" else -1)
+    words = f"{format_amount(abs(gain), ranking.unit)} {'better' if gain > 0 else 'worse'}" if gain else "as good"
+    return f"Today: {format_amount(today, ranking.unit)}; {best.name} is {words}."
+
+
 def format_robustness(ranking: Ranking) -> str:
     """Format the varied inputs, the share in which the best stayed, and the other winners."""
     if ranking.robustness is None and ranking.stopped and ranking.count == ranking.candidates:
@@ -159,7 +174,7 @@ def format_ranking(ranking: Ranking) -> str:
     words = [f"Best for {ranking.goal} {ranking.measure}: {best.name} ({format_amount(best.outcome, ranking.unit)})."]
     if len(ranking.ties) > 1:
         words.append(f"Equally good: {', '.join(ranking.ties[:SHOWN_TIES])} ({len(ranking.ties):,} in all).")
-    words += [*format_plan_lines(ranking), format_margin(ranking), format_compared(ranking)]
+    words += [*format_plan_lines(ranking), format_gain(ranking), format_margin(ranking), format_compared(ranking)]
     words += [*ranking.left_out, *excluded_lines(ranking)]
     return "\n".join(filter(None, [*words, format_robustness(ranking)]))
 
