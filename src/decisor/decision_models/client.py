@@ -265,7 +265,7 @@ class OpenModel:
         return max(1, CELLS // cells)
 
     def present(self, scenario: str = "", changes: str = "", seconds: float = float("inf")) -> dict[str, float | None]:
-        """Return each measure of what is chosen today; without that, of nothing chosen: None if it reads the choice.
+        """Return each measure of what is chosen today; if that is not known, of nothing: None if it reads the choice.
 
         Raises:
             ToolError: a statement fails, or what is chosen today is no candidate.

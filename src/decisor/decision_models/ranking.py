@@ -510,7 +510,7 @@ def measure_today(model: OpenModel, scenario: str, changes: str, seconds: float)
     except TimeOver:
         return None
     except ToolError:
-        if model.model.choices[0].now:
+        if model.model.choices[0].now is not None:
             raise
         return None  # a model need not be able to measure that nothing is chosen
     return value if value is not None and math.isfinite(value) else None
