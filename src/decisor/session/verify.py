@@ -225,8 +225,7 @@ async def verify_past_decision(past: PastDecision, data: Data) -> Verification:
     has_same_tokens = "" not in past.seeds and past.seeds >= {
         one.policy.seed for one in data.sources.places if one.policy.mask
     }
-    past, changes = await withdraw_corrections(past, data.documents)
-    withdrawn = [change.id for change in changes]
+    past, changes, note = await withdraw_corrections(past, data.documents)
     async with AsyncExitStack() as stack:
         tools = await tools_of_past_decision(data, past, stack)
         outcomes: list[RecordChange] = []
@@ -255,11 +254,7 @@ async def verify_past_decision(past: PastDecision, data: Data) -> Verification:
                 rules = await check_rules_on_answer(tools[action.tool], action.input, past.decision.answer)
     # Judge the decision by its ranking, else by its records.
     verdict = judge_past_decision(past.decision, [*changes, *others], now, is_computed, rules, has_same_tokens)
-    if failure:
-        verdict = replace(verdict, why=f"{verdict.why} {failure}")
-    if withdrawn:
-        words = f"No document says any more what the {' and the '.join(withdrawn)} quotes: computed without it."
-        verdict = replace(verdict, why=f"{verdict.why} {words}")
+    verdict = replace(verdict, why=" ".join(filter(None, [verdict.why, failure, note])))
     if not has_same_tokens and (unseen := find_masked_columns(past)):
         note = f"Masked values ({', '.join(unseen)}) were not compared: the key of their tokens is not on this machine."
         verdict = replace(verdict, why=f"{verdict.why} {note}")
@@ -271,12 +266,14 @@ async def verify_past_decision(past: PastDecision, data: Data) -> Verification:
 
 async def withdraw_corrections(
     past: PastDecision, documents: Sequence[Tool]
-) -> tuple[PastDecision, list[RecordChange]]:
+) -> tuple[PastDecision, list[RecordChange], str]:
     """Withdraw the adopted corrections of a decision model whose words no document says any more.
 
-    Return the decision with the rest of its model, and each withdrawn correction. Without documents, all stay.
+    Return the decision with the rest of its model, each withdrawn correction, and a sentence on them. Without
+    documents, all stay.
     """
     lost: dict[str, RecordChange] = {}
+    quoted: set[str] = set()
 
     async def withdraw(text: str) -> str:
         try:
@@ -284,7 +281,11 @@ async def withdraw_corrections(
         except ModelMistake:
             return text  # its own step says why it does not run
         for one in corrections:
-            if (words := one.source.passage) and not await is_quoted(words, documents):
+            words = one.source.passage if one.source.document else ""
+            if not words:
+                continue
+            quoted.add(words)
+            if documents and not await is_quoted(words, documents):
                 lost[words] = RecordChange(f"correction of {one.table}.{one.column}", str(one.source), "")
         for table in file.content.get("correction", ()):
             table["adopted"] = table.get("adopted", False) and table["source"].get("passage") not in lost
@@ -296,10 +297,15 @@ async def withdraw_corrections(
             return one
         return replace(one, step=replace(one.step, action=replace(action, input=f"{verb}\n{await withdraw(text)}")))
 
-    if documents:
-        steps = [await renew(one) for one in past.steps]
-        past = replace(past, steps=steps, model=await withdraw(past.model) if past.model else "")
-    return past, [*lost.values()]
+    steps = [await renew(one) for one in past.steps]
+    past = replace(past, steps=steps, model=await withdraw(past.model) if past.model else "")
+    changes, note = [*lost.values()], ""
+    if changes:
+        names = " and the ".join(change.id for change in changes)
+        note = f"No document says any more what the {names} quotes: computed without it."
+    elif quoted and not documents:
+        note = "What its corrections quote was not read again: name the documents with --docs."
+    return past, changes, note
 
 
 async def is_quoted(words: str, documents: Sequence[Tool]) -> bool:

@@ -253,7 +253,8 @@ class Worlds:
 
     def count_changes(self, table: str, statement: Statement) -> int:
         """Count the changes of what a statement reads of a table."""
-        read, changes = statement.words, self.stamps.get(table, {})
+        read = statement.words
+        changes: Mapping[str, int] = self.stamps.get(table, {})
         return sum(count for column, count in changes.items() if not column or read is None or column in read)
 
     def numbers(self, statement: Statement) -> Floats:
