@@ -1,6 +1,8 @@
 """Named tables between the rounds of a recompute: computed again where a column that they read has changed."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -27,24 +29,29 @@ exists = "{x}"
 TABLES = """CREATE TABLE t AS SELECT * FROM (VALUES (1, 2.0::DOUBLE, 1.0::DOUBLE), (2, 3.0, 1.0)) t(k, a, b);
 CREATE TABLE u AS SELECT * FROM (VALUES (1, 1.0::DOUBLE), (2, 2.0)) u(k, b);
 CREATE TABLE rates AS SELECT * FROM (VALUES (0.5::DOUBLE), (1.0)) r(rate)"""
-B, A, COUNT, MATCHED = (
-    lambda b: sum(b),
-    lambda b: 5.0,
-    lambda b: 2.0,
-    lambda b: float(sum(one == other for one, other in zip(b, (1.0, 2.0), strict=True))),
-)
-WAYS = {
-    "SELECT sum(b) AS v FROM t": B,
-    "SELECT sum(q.b) AS v FROM (SELECT * FROM t) AS q": B,
-    "SELECT sum(r.b) AS v FROM (SELECT t AS r FROM t) AS q": B,
-    "SELECT sum(z) AS v FROM t AS q(x, y, z)": B,
-    "SELECT sum(COLUMNS('b')) AS v FROM t": B,
-    "WITH q(z) AS (SELECT B FROM t) SELECT sum(z) AS v FROM q": B,
-    "SELECT sum(v) AS v FROM (UNPIVOT t ON b INTO NAME n VALUE v)": B,
-    "SELECT sum(a) AS v FROM t": A,
-    "SELECT count(*) AS v FROM t": COUNT,
-    "SELECT count(*) AS v FROM t NATURAL JOIN u": MATCHED,
-    "SELECT count(*) AS v FROM (SELECT k AS l, b FROM t) AS q JOIN u USING (b) WHERE k = l": MATCHED,
+
+
+def matches(b: Sequence[float]) -> float:
+    return float(sum(one == other for one, other in zip(b, (1.0, 2.0), strict=True)))
+
+
+def total(b: Sequence[float]) -> float:
+    return float(sum(b))
+
+
+Way: TypeAlias = Callable[[Sequence[float]], float]
+WAYS: dict[str, Way] = {
+    "SELECT sum(b) AS v FROM t": total,
+    "SELECT sum(q.b) AS v FROM (SELECT * FROM t) AS q": total,
+    "SELECT sum(r.b) AS v FROM (SELECT t AS r FROM t) AS q": total,
+    "SELECT sum(z) AS v FROM t AS q(x, y, z)": total,
+    "SELECT sum(COLUMNS('b')) AS v FROM t": total,
+    "WITH q(z) AS (SELECT B FROM t) SELECT sum(z) AS v FROM q": total,
+    "SELECT sum(v) AS v FROM (UNPIVOT t ON b INTO NAME n VALUE v)": total,
+    "SELECT sum(a) AS v FROM t": lambda _: 5.0,
+    "SELECT count(*) AS v FROM t": lambda _: 2.0,
+    "SELECT count(*) AS v FROM t NATURAL JOIN u": matches,
+    "SELECT count(*) AS v FROM (SELECT k AS l, b FROM t) AS q JOIN u USING (b) WHERE k = l": matches,
 }
 
 
