@@ -145,7 +145,7 @@ class CarelessPolicy:
             return write_turn(plan, ("sql", {"query": self.first_query()}))
         if self.kind == "explored" and len(tables) == 1:
             return write_turn(("sql", {"query": self.world.query()}))
-        if results[-1].startswith("Not accepted yet:"):
+        if results[-1].startswith("Please check:"):
             self.objections = [line[2:] for line in results[-1].splitlines() if line.startswith("- ")]
             self.mended = any(self.bears_on_error(text) for text in self.objections)
             # What its query left out can only be had by another one.

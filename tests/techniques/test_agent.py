@@ -224,7 +224,7 @@ def test_an_objection_goes_back_once_with_all_that_is_wrong(sites: str) -> None:
     wrong = ("decide", {"answer": "zzyx", "because": "zzyx costs 7.77 [o1.r1]."})
     decision, llm, _ = ask(sites, [PLAN, CHEAPEST], [wrong], [wrong])
     said = results(llm)[-1]
-    assert said.startswith("Not accepted yet:\n- ")
+    assert said.startswith("Please check:\n- ")
     assert "zzyx" in said and "7.77" in said
     assert (len(llm.prompts), decision.answer, decision.stopped) == (3, "zzyx", "answered")
     assert decision.evidence.objections, "what is left of them stands in the decision"
@@ -258,7 +258,7 @@ TO_ROME = ("sql", {"query": GROUPED})
 def test_an_answer_that_its_rows_do_not_choose_is_told_why(sites: str, answer: str, because: str, says: str) -> None:
     wrong = ("decide", {"answer": answer, "because": because})
     _, llm, _ = ask(sites, [PLAN, TO_ROME], [wrong], [DECIDE], rules="Goods go to Rome.")
-    assert results(llm)[-1].startswith("Not accepted yet:")
+    assert results(llm)[-1].startswith("Please check:")
     assert says in results(llm)[-1]
 
 

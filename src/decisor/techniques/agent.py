@@ -484,6 +484,6 @@ Final answer: the name or id of the candidate; none if undecidable
 Because: why, with the ids of the records, like [o1.r2]"""
 WITH_QUERIES = "Not yet: this reply also made queries. Look at what they brought, then decide."
 OBJECTIONS = """\
-Not accepted yet:
+Please check:
 {}
 Correct what is wrong, query again if you must, and call decide again; unchanged, where it is right."""

@@ -135,13 +135,19 @@ class FigureCheck(AnswerReading):
         is_own = cited in clause.name_ids or not clause.names
         if cited and (is_own or (table_of(cited) not in rivals and any(cell.id == cited for cell in cells))):
             rows = frozenset([cited]) | (rows if self.is_beside_name(figure, clause) else frozenset())
+        if clause.sole_id in clause.name_ids or table_of(clause.sole_id) not in rivals:
+            rows |= {clause.sole_id}  # "B's stock grows by 5 if A closes [o2.r1]", where o2.r1 is A's
         if not self.is_beside_name(figure, clause):  # Which name it belongs to is open.
             rows |= {cited} if cited else frozenset()
             if len(clause.names) > 1 and not cited and "respectively" not in clause.masked:
                 rows |= clause.name_ids
         wanted = self.noun_columns(figure, clause)
+        # "736 power [o3.r1]" where o3 has total_power, and o2 a power.
+        tables = {column.table for column in self.ground.columns if column.name in wanted}
         return any(
-            cell.id in rows and (not wanted or cell.column in wanted) and self.ground.fits_unit(figure, cell)
+            cell.id in rows
+            and (cell.column in wanted or table_of(cell.id) not in tables)
+            and self.ground.fits_unit(figure, cell)
             for cell in cells
         )
 

@@ -393,6 +393,11 @@ class Clause:
         return frozenset(id for _, _, ids in self.cited for id in ids)
 
     @cached_property
+    def sole_id(self) -> str:
+        """The one row that is cited; empty where none or several are."""
+        return next(iter(self.cited_ids)) if len(self.cited_ids) == 1 else ""
+
+    @cached_property
     def name_ids(self) -> frozenset[str]:
         return frozenset(id for name in self.names for id in name.ids)
 
@@ -554,7 +559,7 @@ class AnswerReading:
             and isinstance(value, int | float)
             and split_name(name)
             and noun == stem(split_name(name)[0])
-            and (len(split_name(name)) == 1 or not unit_of_column(name))
+            and COUNTS.issuperset(split_name(name)[1:])  # "44.01 stored" is of no stored_ratio
         }
 
     @cached_property
