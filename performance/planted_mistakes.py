@@ -2,15 +2,19 @@
 
     python performance/planted_mistakes.py [--seed 1] [--only WORLD]
 
-A mistake is caught where a check complains (doubts do not count). The examples of two candidates, which the machine
-picks, are worked by hand in plain Python; the second model (check 16) is the right one, written otherwise. Bars: at
-least 36 of 40 caught, no right model complained about. It measures the checks, not a model that writes them.
+A mistake is caught where a check complains (doubts do not count). As in a draft, the candidates that decide by the
+model at hand (the winner, the runner-up, better ones that a rule excludes) are worked by hand, in plain Python; the
+second model (check 16) is the right one, written otherwise. A nonsense model measures nothing: 0 of every candidate.
+Bars: all 40 caught with a second model and 36 without, no right model complained about, nonsense refused. It measures
+the checks, not a model that writes them.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+import re
 import sys
 import tempfile
 from collections import Counter
@@ -23,9 +27,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import duckdb
 
 from decisor.decision_models.checks import check_model
-from decisor.decision_models.client import OpenModel
 from decisor.decision_models.file import parse_model
 from decisor.session.decision_models import opened_model
+from decisor.session.model_tools import ModellingTool
+from decisor.session.open_sources import open_first_database
 from decisor.types import Finding
 from planted.courses import COURSES
 from planted.crops import CROPS
@@ -35,6 +40,8 @@ from planted.vans import VANS
 from planted.world import KINDS, Rows, World
 
 WORLDS = (OFFERS, TARIFFS, VANS, COURSES, CROPS)
+NUMBERS = re.compile(r'^sql +=.*?"""$|^sql += "[^"].*?"$', re.M | re.S)
+"""The query of a measure."""
 
 
 def main() -> None:
@@ -56,6 +63,9 @@ async def measure(worlds: Sequence[World], seed: int) -> None:
                     counts["right", "models"] += 1
                     counts["right", "complaints"] += bool(findings)
                     tell(world.name, "right", findings)
+            nonsense, _ = await findings_of(Path(folder), world, seed, NUMBERS.sub('sql = "SELECT 0.0"', world.model))
+            counts["nonsense", "refused"] += bool(nonsense)
+            tell(world.name, "nonsense", nonsense)
             for kind in KINDS:
                 alone, by_second = await findings_of(Path(folder), world, seed, world.wrong(kind))
                 counts[kind, "planted"] += 1
@@ -70,7 +80,8 @@ async def measure(worlds: Sequence[World], seed: int) -> None:
     whole = {name: sum(counts[kind, name] for kind in KINDS) for name in ("planted", "with second", "alone")}
     print(
         f"all: {whole['with second']} of {whole['planted']} caught, {whole['alone']} without check 16; "
-        f"{counts['right', 'complaints']} of {counts['right', 'models']} right models complained about"
+        f"{counts['right', 'complaints']} of {counts['right', 'models']} right models complained about; "
+        f"{counts['nonsense', 'refused']} of {len(worlds)} nonsense models refused"
     )
 
 
@@ -79,8 +90,7 @@ async def findings_of(folder: Path, world: World, seed: int, text: str) -> tuple
     rows = world.rows(seed)
     url = database(folder, f"{world.name}{seed}", rows)
     async with AsyncExitStack() as stack:
-        plain = await stack.enter_async_context(opened_model(parse_model(world.model), url))
-        whole = text + by_hand(world, rows, plain)
+        whole = text + await by_hand(world, rows, text, url)
         model = await stack.enter_async_context(opened_model(parse_model(whole), url))
         second = await stack.enter_async_context(opened_model(parse_model(world.second()), url))
         found_here = await asyncio.to_thread(lambda: list(check_model(model, second)))
@@ -88,12 +98,16 @@ async def findings_of(folder: Path, world: World, seed: int, text: str) -> tuple
     return [one for one in errors if one.number != 16], [one for one in errors if one.number == 16]
 
 
-def by_hand(world: World, rows: Rows, model: OpenModel) -> str:
-    """Two candidates, as they stand at the end of a file."""
-    count = len(model.candidates)
+async def by_hand(world: World, rows: Rows, text: str, url: str) -> str:
+    """The candidates that decide by a model, as they stand at the end of its file."""
+    source = await open_first_database(url, "")
+    try:
+        decisive = await ModellingTool(source).call(f"decisive\n{text}")
+    finally:
+        await source.close()
     parts = []
-    for at in (count // 8, count - 1 - count // 8):
-        choice = [model.candidates.labels[row] for row in model.candidates.places[at]]
+    for record in decisive.records:
+        ((_, choice),) = json.loads(str(record.fields["choice"])).items()
         outcome, breaks = world.truth(rows, choice)
         parts.append(
             f"\n[[example]]\nchoice.pick = {choice}\nmeasure.{world.measure} = {outcome:.12g}\nbreaks = {breaks}\n"

@@ -216,7 +216,8 @@ class Ranking:
     ``excluded`` are the nearest of these, ``excluded_by`` counts them by rule. ``stopped``: what ended it early.
     ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed,
     where not every candidate in every trial. ``left_out``: cells without a value that a sum or a mean passes over.
-    ``plan``: the solver's amounts. ``today``: the outcome with nothing chosen. ``parts``: add up to the best outcome.
+    ``plan``: the solver's amounts. ``today``: the outcome of what is chosen today, or of doing nothing. ``parts``: add
+    up to the best outcome.
     """
 
     measure: str

@@ -142,7 +142,7 @@ def test_a_forger_who_makes_all_digests_anew_is_caught_by_the_data(
     evidence = replace(content.evidence, queries=(replace(query, rows=(row, query.rows[1])),))
     write_record(seal_record(replace(content, evidence=evidence)), tmp_path / "forged.json")
     assert run_command_line(["history", "verify", str(tmp_path / "forged.json"), "--db", f"sqlite:///{path}"]) == 1
-    assert "[o1.r1] rent 4.0 -> rent 400.0" in capsys.readouterr().out
+    assert "[o1.r1] rent 4 -> rent 400" in capsys.readouterr().out
 
 
 def test_what_is_no_record_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,7 +54,7 @@ def test_a_decision_from_rows_holds_until_a_cited_row_or_another_row_changes(tmp
     assert "0 changes" in out and "Beside those that it cites, other rows: sql: SELECT name, rent" in out
     change(path, "UPDATE site SET rent = 710 WHERE name = 'oak'")
     assert run_command_line([*words, "--json"]) == 4
-    assert '"id": "o1.r2", "before": "rent 700.0", "after": "rent 710.0"' in capsys.readouterr().out
+    assert '"id": "o1.r2", "before": "rent 700", "after": "rent 710"' in capsys.readouterr().out
 
 
 def test_a_record_that_was_changed_does_not_hold_though_the_data_do(tmp_path: Path, capsys: Capture) -> None:

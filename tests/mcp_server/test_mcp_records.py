@@ -83,7 +83,7 @@ async def test_a_decision_is_computed_again_through_a_client(tmp_path: Path, llm
         assert (await again(one))[1] == "elm: holds. Every record that it cites is as it was."
         with closing(sqlite3.connect(tmp_path / "sites.db")) as database, database:
             database.execute("UPDATE site SET rent = 900 WHERE name = 'elm'")
-        assert (await again(one))[-1] == "  [o1.r1] rent 400.0 -> rent 900.0"
+        assert (await again(one))[-1] == "  [o1.r1] rent 400 -> rent 900"
 
 
 SAYS_SO: dict[str, str | int | float | bool | list[str] | None] = {"approve": True, "name": "Bo"}

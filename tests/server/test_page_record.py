@@ -70,7 +70,7 @@ def test_a_decision_is_computed_again_and_says_what_changed(page: Page, tmp_path
     row = page.run(
         "return [...document.querySelectorAll('[aria-label=\"What changed\"] tbody td')].map((one) => one.innerText)"
     )
-    assert row[:3] == ["o1.r1", "rent 400.0", "rent 900.0"]
+    assert row[:3] == ["o1.r1", "rent 400", "rent 900"]
     page.picture("record-verified", at=".verdict")
     page.picture("record-verified-phone", 390, 844, at=".verdict")
 

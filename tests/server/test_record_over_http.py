@@ -64,7 +64,7 @@ def test_a_decision_is_computed_again_on_the_data_of_today(site: Served, tmp_pat
         database.execute("UPDATE site SET rent = 900 WHERE name = 'elm'")
     verdict = site.client.post(f"{record}/verification", json={}).json()
     assert verdict["state"] == "cannot be said" and verdict["records"] == 2
-    assert verdict["changes"] == [{"id": "o1.r1", "before": "rent 400.0", "after": "rent 900.0"}]
+    assert verdict["changes"] == [{"id": "o1.r1", "before": "rent 400", "after": "rent 900"}]
 
 
 def users_of(folder: Path, **more: str) -> Users:

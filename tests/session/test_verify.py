@@ -61,7 +61,30 @@ def test_a_decision_that_only_cites_rows_cannot_be_said_once_they_change(
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE site SET rent = 950 WHERE name = 'elm'")
     assert run_command_line(["history", "verify", str(trace), "--db", f"sqlite:///{path}", "--json"]) == 4
-    assert '"before": "rent 400.5", "after": "rent 950.0"' in capsys.readouterr().out
+    assert '"before": "rent 400.5", "after": "rent 950"' in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_correction_of_a_model_file_is_withdrawn_once_no_document_says_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "The rent of Basel falls to 1000 EUR."
+    correction = f"""[[correction]]\ntable = "site"\nkey = {{ name = "Basel" }}\ncolumn = "rent"\nwas = 41000.0
+is = 1000.0\nadopted = true\nsource = {{ document = "note.txt", passage = "{said}" }}\n"""
+    url, model, trace = database(tmp_path, SITES), tmp_path / "close.toml", tmp_path / "run.jsonl"
+    model.write_text(f"{CLOSE}\n{correction}")
+    decisor.ask("Which two?", db=url, model=model, technique="exact", trace=trace, settings={"trials": 0})
+    note = tmp_path / "letters" / "note.txt"
+    note.parent.mkdir()
+    for text, documents, expected in (
+        (said, False, "188,614 EUR. What its corrections quote was not read again: name the documents with --docs."),
+        (f"May.\n{said}", True, "holds. It still has the smallest cost: 188,614 EUR.\n"),
+        ("The rent of Basel stays.", True, "228,614 EUR. No document says any more what the correction of site.rent"),
+    ):
+        note.write_text(text)
+        words = ["history", "verify", str(trace), "--db", url, *(["--docs", str(note.parent)] if documents else [])]
+        assert run_command_line(words) == 0
+        assert expected in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -5,10 +5,12 @@ import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import decisor
 from decision_shops import database
+from decisor.cli import run_command_line
 from decisor.llms.scripted import ScriptedLLM
 from decisor.session.result import Result
 from decisor.session.user_tools import ToolSpecs
@@ -117,6 +119,16 @@ def lots_by_hand(prompt: str) -> str:
     )
 
 
+def ask_about_lots(folder: Path, found: Sequence[Reply], **options: object) -> Result:
+    """Ask which lot, with a letter that corrects a cell and a function."""
+    (folder / "letters").mkdir()
+    (folder / "letters" / "letter.txt").write_text(LETTER)
+    steps: dict[str, list[Reply]] = {"facts": [LOT_FACTS], "sources": [*found], "hand": [lots_by_hand]}
+    steps |= {"model": [LOT_MODEL], "second": [LOT_SECOND]}
+    tools = ToolSpecs((fee,), row_values="allow")
+    return ask(folder, LOTS, WHICH_LOT, steps, docs=str(folder / "letters"), tools=tools, **options)
+
+
 def ask(folder: Path, tables: str, question: str, steps: dict[str, list[Reply]], **options: object) -> Result:
     """Run model_first with the replies of each step, in order; the last one is repeated."""
     asked = dict.fromkeys(steps, 0)
@@ -177,18 +189,9 @@ def test_a_second_model_without_a_rule_has_another_plan_and_no_answer_is_given(t
 @pytest.mark.slow
 @pytest.mark.parametrize("accept", [False, True])
 def test_a_letter_corrects_a_cell_and_a_function_gives_a_table(accept: bool, tmp_path: Path) -> None:
-    (tmp_path / "letters").mkdir()
-    (tmp_path / "letters" / "letter.txt").write_text(LETTER)
     invented = CORRECTION.replace("is extended", "was prolonged")
-    sources: list[Reply] = ['search = ["permit of lot"]', invented, CORRECTION + FUNCTION]
-    steps: dict[str, list[Reply]] = {"facts": [LOT_FACTS], "sources": sources, "hand": [lots_by_hand]}
-    steps |= {"model": [LOT_MODEL], "second": [LOT_SECOND]}
-    options = {
-        "docs": str(tmp_path / "letters"),
-        "tools": ToolSpecs((fee,), row_values="allow"),
-        "settings": {"accept": accept},
-    }
-    result = ask(tmp_path, LOTS, WHICH_LOT, steps, **options)
+    found = ['search = ["permit of lot"]', invented, CORRECTION + FUNCTION]
+    result = ask_about_lots(tmp_path, found, settings={"accept": accept})
     assert result.decision.stopped == "answered", result.decision.reasons
     # Oak costs 1,000 + 600, Elm 1,500 + 900, Ash 2,200 + 400. The permit of Oak is long enough only by the letter.
     assert result.answer == ("Oak" if accept else "Elm")
@@ -201,3 +204,43 @@ def test_a_letter_corrects_a_cell_and_a_function_gives_a_table(accept: bool, tmp
     assert {row["region"]: row["eur"] for row in function["grid"]["values"]}["south"] == 900
     calls = [one for one in events_of(result.trace, ActionStart) if one.tool == "fee"]
     assert len(calls) == 3 and function["grid"]["at"]
+
+
+@pytest.mark.slow
+def test_verify_reads_the_passage_of_a_correction_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace, letters = tmp_path / "run.jsonl", tmp_path / "letters"
+    found = ['search = ["permit of lot"]', CORRECTION + FUNCTION]
+    assert ask_about_lots(tmp_path, found, settings={"accept": True}, trace=trace).answer == "Oak"
+    database_file = next(tmp_path.glob("*.duckdb"))
+
+    def verify() -> tuple[int, str]:
+        words = ["history", "verify", str(trace), "--db", str(database_file), "--docs", str(letters)]
+        return run_command_line(words), capsys.readouterr().out
+
+    def write_cell(date: str) -> None:
+        with duckdb.connect(str(database_file)) as db:
+            db.execute(f"UPDATE permit SET ends = DATE '{date}' WHERE lot = 'Oak'")
+
+    code, out = verify()
+    assert code == 0 and "3 cited records read again, 0 changes" in out
+    # The same sentence in another file, with other words around it, still speaks for the correction.
+    (letters / "letter.txt").rename(letters / "copy.txt")
+    (letters / "copy.txt").write_text(f"Copy.\n\n{LETTER} Regards.")
+    assert verify()[0] == 0
+    (letters / "copy.txt").rename(letters / "letter.txt")
+    # Another date: without the correction the permit of Oak is too short, and Elm costs 1,500 + 900.
+    (letters / "letter.txt").write_text(LETTER.replace("2027-12-31", "2027-11-30"))
+    code, out = verify()
+    assert code == 1 and "Elm wins with cost 2,400 EUR" in out and "the permit of Oak ends on 2027-10-31" in out
+    assert "is extended to 2027-12-31. -> The permit of lot Oak is extended to 2027-11-30." in out
+    assert 'correction of permit.ends] letter.txt: "The permit of lot Oak is extended to 2027-12-31." -> not' in out
+    # The letter is gone, and the data have been corrected since: the cell speaks for itself.
+    (letters / "letter.txt").write_text("Nothing.")
+    write_cell("2027-12-31")
+    code, out = verify()
+    assert code == 0 and "No document says any more" in out
+    # The letter is back, and the cell holds what it does not speak of.
+    (letters / "letter.txt").write_text(LETTER)
+    write_cell("2027-06-30")
+    code, out = verify()
+    assert code == 4 and "the data say 2027-06-30, the correction was made on 2027-10-31" in out

@@ -264,11 +264,32 @@ class OpenModel:
         cells = max(1, self.rows * (candidates if changes else 1), candidates)
         return max(1, CELLS // cells)
 
-    def present(self, scenario: str = "", changes: str = "") -> dict[str, dict[str, float] | None]:
-        """Return the parts of each measure with nothing chosen; None for a measure of the choice or without a value."""
-        table = self.job("present", {"scenario": scenario, "changes": changes}, self._longest(1))
+    def present(
+        self, scenario: str = "", changes: str = "", seconds: float = float("inf")
+    ) -> dict[str, dict[str, float] | None]:
+        """Return the parts of each measure of what is chosen today; if that is not known, of nothing.
+
+        None for a measure that reads the choice then, or has no value.
+
+        Raises:
+            ToolError: a statement fails, or what is chosen today is no candidate.
+        """
+        rows: Iterable[tuple[Value, ...]]
+        if (choice := self.model.choice) and choice.now:
+            try:
+                candidate = self.candidates.find(tuple(map(str, choice.now)))
+            except ToolError as error:
+                raise ToolError(add_line_number(self.model, f"choice.{choice.name}.now: {error}")) from error
+            outcomes = self.outcomes([candidate], scenario=scenario, changes=changes, seconds=seconds, most=0)
+            rows = (
+                (measure, part, float(values[0]) if values[0] == values[0] else None)
+                for (measure, part), values in outcomes.parts.items()
+            )
+        else:
+            limit = min(self._longest(1), self._bounded(seconds))
+            rows = self.job("present", {"scenario": scenario, "changes": changes}, limit).rows
         found: dict[str, dict[str, float] | None] = {}
-        for name, part, value in table.rows:
+        for name, part, value in rows:
             parts = found.setdefault(str(name), {})
             if parts is None or not isinstance(value, float):
                 found[str(name)] = None

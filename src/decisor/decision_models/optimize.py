@@ -340,6 +340,7 @@ def rank_solved(
         method=method,
         plan=build_plan(model, best),
         parts=compare_parts(first.name, best.parts_of(first.name), parts),
+        today=None if scenario or changes else first.now,
     )
     # Trials take the time that is left.
     left = min(TRIAL_SECONDS, seconds - (time.monotonic() - began))

@@ -486,10 +486,10 @@ def rank_model(
         check_joint_outcomes(model, outcomes, scenario, changes, seconds - (time.monotonic() - began))
     ranking = rank_outcomes(model, outcomes)
     if not outcomes.stopped:
-        ranking = add_today(model, ranking, scenario, changes)
         left = seconds - (time.monotonic() - began)
         notes = tuple(describe_unjudged_rows(model, outcomes, scenario, changes, left))
         ranking = replace(ranking, left_out=(*ranking.left_out, *notes))
+        ranking = add_today(model, ranking, scenario, changes, seconds - (time.monotonic() - began))
     varied = tuple(f"{column.name} {column.spread}" for column in model.model.varied)
     left = seconds - (time.monotonic() - began)
     if not trials or not varied or not ranking.options:
@@ -582,18 +582,24 @@ def compare_parts(
     )
 
 
-def add_today(model: OpenModel, ranking: Ranking, scenario: str, changes: str) -> Ranking:
-    """Add the outcome with nothing chosen, and its parts; the books' where the measure is made of the choice."""
+def add_today(model: OpenModel, ranking: Ranking, scenario: str, changes: str, seconds: float) -> Ranking:
+    """Add the outcome of what is chosen today, or of nothing, and its parts; the books' where neither is known.
+
+    Raises ToolError if what is chosen today cannot be computed.
+    """
     first = model.model.first
     try:
-        parts = model.present(scenario, changes)[first.name]
-    # A measure may have no value without a choice; the ranking itself is finished.
-    except (ToolError, TimeOver):
+        parts = model.present(scenario, changes, seconds).get(first.name)
+    except TimeOver:
         parts = None
-    if parts is None:
+    except ToolError:
+        if model.model.choices[0].now is not None:
+            raise
+        parts = None  # A model need not be able to measure that nothing is chosen.
+    if parts is None or not math.isfinite(today := sum(parts.values())):
         return replace(ranking, today=None if scenario or changes else first.now)
     beside = tuple(replace(one, against=parts.get("" if one.name == first.name else one.name)) for one in ranking.parts)
-    return replace(ranking, today=sum(parts.values()), parts=beside)
+    return replace(ranking, today=today, parts=beside)
 
 
 def find_nearest_excluded(

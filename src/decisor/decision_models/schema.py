@@ -102,6 +102,8 @@ class RowChoice:
     """How many; a list holds all at once."""
     label: Text = ""
     """SQL of the name of a row; its first column without it."""
+    now: tuple[str | int | float, ...] | None = None
+    """Names of the rows that are taken today, [] for none; None if that is not known."""
     says: str = ""
 
     @property

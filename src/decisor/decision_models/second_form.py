@@ -106,34 +106,6 @@ class Require:
 
 
 @dataclass(frozen=True)
-class SecondExample:
-    """A candidate worked by hand: its measures, each under its own name, and the rules it breaks."""
-
-    choice: tuple[str, ...]
-    outcomes: Mapping[str, float] = field(default_factory=dict)
-    breaks: tuple[str, ...] | None = None
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: object, handler: Any) -> Any:
-        from pydantic_core import core_schema
-
-        def build(table: dict[str, Any]) -> SecondExample:
-            choice, breaks = tuple(map(str, table.pop("choice"))), table.pop("breaks", None)
-            return cls(choice, table, breaks)
-
-        keys = {
-            "choice": core_schema.typed_dict_field(handler.generate_schema(tuple[str | int | float, ...])),
-            "breaks": core_schema.typed_dict_field(handler.generate_schema(tuple[Text, ...]), required=False),
-        }
-        # Every other key is the name of a measure. This schema does not take over the settings of the format.
-        settings = core_schema.CoreConfig(strict=True, allow_inf_nan=False)
-        table = core_schema.typed_dict_schema(
-            keys, extra_behavior="allow", extras_schema=core_schema.float_schema(), config=settings
-        )
-        return core_schema.no_info_after_validator_function(build, table)
-
-
-@dataclass(frozen=True)
 class SecondFile:
     """A file of the second form."""
 
@@ -151,7 +123,8 @@ class SecondFile:
     input: Mapping[InputName, Input] = field(default_factory=dict)
     variable: Mapping[PartName, Variable] = field(default_factory=dict)
     require: Mapping[PartName, Require] = field(default_factory=dict)
-    example: tuple[SecondExample, ...] = ()
+    example: tuple[Mapping[str, float | tuple[str | int | float, ...]], ...] = ()
+    """Candidates worked by hand: choice, breaks, and each measure under its own name."""
     copy: Mapping[str, Text] = field(default_factory=dict)
     parameter: Mapping[PartName, Scalar] = field(default_factory=dict)
     key: Mapping[str, Texts] = field(default_factory=dict)
@@ -172,7 +145,6 @@ class SecondForm:
 
     def model(self) -> DecisionModel:
         file = self.file
-        example_of = [ModelExample({self.table: one.choice}, "", one.outcomes, {}, one.breaks) for one in file.example]
         return DecisionModel(
             decide=" ".join(file.decide.splitlines()),
             measures=tuple(self.measure(one) for one in file.measure.values()),
@@ -184,11 +156,16 @@ class SecondForm:
             rules=(*map(self.rule, file.rule.values()), *(self.requirement(one) for one in self.requires)),
             scenarios=tuple(file.scenario.values()),
             inputs=tuple(file.input.values()),
-            examples=tuple(example_of),
+            examples=tuple(map(self.example, file.example)),
             copy=file.copy,
             parameters=file.parameter,
             seconds=file.seconds,
         )
+
+    def example(self, one: Mapping[str, float | tuple[str | int | float, ...]]) -> ModelExample:
+        numbers = {name: value for name, value in one.items() if not isinstance(value, tuple)}
+        lists = {name: tuple(map(str, value)) for name, value in one.items() if isinstance(value, tuple)}
+        return ModelExample({self.table: lists.get("choice", ())}, "", numbers, {}, lists.get("breaks"))
 
     @property
     def requires(self) -> list[Require]:

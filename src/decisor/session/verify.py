@@ -33,8 +33,10 @@ from decisor.decision_record.build import (
 )
 from decisor.decision_record.build import restore_steps as recorded_steps
 from decisor.decision_record.page import RecordFile
-from decisor.decision_record.record import DecisionRecord, row_digest, rows_digest
+from decisor.decision_record.record import DecisionRecord, normalize_digits, row_digest, rows_digest
 from decisor.errors import ModelMistake, SetupError, ToolError
+from decisor.parsing.attribution import split_answer_sentences
+from decisor.parsing.toml_reply import format_toml
 from decisor.sandbox.engine import TOKEN
 from decisor.sandbox.process import set_asker
 from decisor.semantics.relevant import NAME as DEFINITIONS
@@ -43,6 +45,7 @@ from decisor.session.access import Reader, restrict_sources
 from decisor.session.data import Data
 from decisor.session.model_tools import ModellingTool, SerializedTool, find_whatif_of_question, open_whatif_of_model
 from decisor.session.sources import Sources
+from decisor.system.structured_files import TomlFile
 from decisor.system.text import clean_one_line
 from decisor.system.wording import format_amount, format_count
 from decisor.techniques.shared.objections import is_candidate_name
@@ -154,7 +157,7 @@ async def repeat_past_step(past: PastStep, tools: Mapping[str, Tool]) -> Observa
     return observation
 
 
-MOST_OUTCOMES = 20
+MOST_OUTCOMES, MOST_CHARS = 20, 200
 State = Literal["holds", "does not hold", "cannot be said"]
 
 
@@ -222,13 +225,14 @@ async def verify_past_decision(past: PastDecision, data: Data) -> Verification:
     has_same_tokens = "" not in past.seeds and past.seeds >= {
         one.policy.seed for one in data.sources.places if one.policy.mask
     }
+    past, changes, note = await withdraw_corrections(past, data.documents)
     async with AsyncExitStack() as stack:
         tools = await tools_of_past_decision(data, past, stack)
-        changes: list[RecordChange] = []
         outcomes: list[RecordChange] = []
         others: list[str] = []
         count, is_computed = 0, False
         now: Ranking | None = None
+        failure = ""
         rules: Sequence[RuleTest] = ()
         # Run each step again, and compare it.
         for one in past.steps:
@@ -245,11 +249,12 @@ async def verify_past_decision(past: PastDecision, data: Data) -> Verification:
                 others.append(f"{action.tool}: {action.input}")
             # Only the step that brought the ranking says which candidate wins now.
             if one.ranks and before.ranking is not None and before.ranking.options:
-                is_computed, now = True, after.ranking
+                is_computed, now, failure = True, after.ranking, after.note if after.error else ""
                 outcomes += find_outcome_changes(before.ranking, now) if now else []
                 rules = await check_rules_on_answer(tools[action.tool], action.input, past.decision.answer)
     # Judge the decision by its ranking, else by its records.
     verdict = judge_past_decision(past.decision, [*changes, *others], now, is_computed, rules, has_same_tokens)
+    verdict = replace(verdict, why=" ".join(filter(None, [verdict.why, failure, note])))
     if not has_same_tokens and (unseen := find_masked_columns(past)):
         note = f"Masked values ({', '.join(unseen)}) were not compared: the key of their tokens is not on this machine."
         verdict = replace(verdict, why=f"{verdict.why} {note}")
@@ -257,6 +262,59 @@ async def verify_past_decision(past: PastDecision, data: Data) -> Verification:
         if verdict.state == "holds" and now is None:
             verdict = replace(verdict, state="cannot be said")
     return replace(verdict, records=count, changes=changes, others=others, outcomes=outcomes, rules=rules)
+
+
+async def withdraw_corrections(
+    past: PastDecision, documents: Sequence[Tool]
+) -> tuple[PastDecision, list[RecordChange], str]:
+    """Withdraw the adopted corrections of a decision model whose words no document says any more.
+
+    Return the decision with the rest of its model, each withdrawn correction, and a sentence on them. Without
+    documents, all stay.
+    """
+    lost: dict[str, RecordChange] = {}
+    quoted: set[str] = set()
+
+    async def withdraw(text: str) -> str:
+        try:
+            file, corrections = TomlFile(text), parse_model(text).corrections
+        except ModelMistake:
+            return text  # its own step says why it does not run
+        for one in corrections:
+            words = one.source.passage if one.source.document else ""
+            if not words:
+                continue
+            quoted.add(words)
+            if documents and not await is_quoted(words, documents):
+                lost[words] = RecordChange(f"correction of {one.table}.{one.column}", str(one.source), "")
+        for table in file.content.get("correction", ()):
+            table["adopted"] = table.get("adopted", False) and table["source"].get("passage") not in lost
+        return format_toml(file.content) if lost else text
+
+    async def renew(one: PastStep) -> PastStep:
+        verb, _, text = (action := one.step.action).input.partition("\n")
+        if not one.ranks or action.tool != MODELLING:
+            return one
+        return replace(one, step=replace(one.step, action=replace(action, input=f"{verb}\n{await withdraw(text)}")))
+
+    steps = [await renew(one) for one in past.steps]
+    past = replace(past, steps=steps, model=await withdraw(past.model) if past.model else "")
+    changes, note = [*lost.values()], ""
+    if changes:
+        names = " and the ".join(change.id for change in changes)
+        note = f"No document says any more what the {names} quotes: computed without it."
+    elif quoted and not documents:
+        note = "What its corrections quote was not read again: name the documents with --docs."
+    return past, changes, note
+
+
+async def is_quoted(words: str, documents: Sequence[Tool]) -> bool:
+    """Return whether the passages that a search for these words finds hold them."""
+    try:
+        found = [record.text for tool in documents for record in (await tool.call(words)).records]
+    except ToolError as error:
+        raise SetupError(f"The documents cannot be searched: {error}") from error
+    return " ".join(words.split()) in " ".join(" ".join(found).split())
 
 
 def find_masked_columns(past: PastDecision) -> list[str]:
@@ -281,28 +339,36 @@ async def check_rules_on_answer(tool: Tool, text: str, answer: str) -> Sequence[
 def find_record_changes(
     cited: Sequence[Record], after: Observation, has_same_tokens: bool = False
 ) -> Iterator[RecordChange]:
-    """Yield the cited records that are changed or gone today.
-
-    A record with the same first cell is the same one, changed.
-    """
+    """Yield the cited records that are changed or gone today."""
     here = {row_digest(record.fields, record.text, has_same_tokens) for record in after.records}
     for record in cited:
-        fields = dict(record.fields)
-        if row_digest(fields, record.text, has_same_tokens) in here:
+        if row_digest(record.fields, record.text, has_same_tokens) in here:
             continue
-        key = next(iter(fields.values()), None)
-        same = next(
-            (one.fields for one in after.records if fields and next(iter(one.fields.values()), None) == key), None
-        )
+        same = next((one for one in after.records if is_same_record(record, one)), None)
         if same is None:
-            yield RecordChange(record.id, record.text[:200] or format_changed_fields(fields), "")
-            continue
-        names_ = [name for name in fields if fields[name] != same.get(name)]
-        yield RecordChange(
-            record.id,
-            format_changed_fields({name: fields[name] for name in names_}),
-            format_changed_fields({name: same.get(name) for name in names_}),
-        )
+            yield RecordChange(record.id, record.text[:MOST_CHARS] or format_changed_fields(record.fields), "")
+        elif record.text:
+            was, now = split_answer_sentences(record.text), split_answer_sentences(same.text)
+            lost, new = [one for one in was if one not in now], [one for one in now if one not in was]
+            yield RecordChange(record.id, " ".join(lost)[:MOST_CHARS], " ".join(new)[:MOST_CHARS])
+        else:
+            cells = {
+                name: (normalize_digits(cell), normalize_digits(same.fields.get(name)))
+                for name, cell in record.fields.items()
+            }
+            apart = [(name, *both) for name, both in cells.items() if both[0] != both[1]]
+            yield RecordChange(
+                record.id,
+                format_changed_fields({name: cell for name, cell, _ in apart}),
+                format_changed_fields({name: cell for name, _, cell in apart}),
+            )
+
+
+def is_same_record(before: Record, after: Record) -> bool:
+    """Return whether a record is an earlier one, changed: a passage at the same place, or a row with its first cell."""
+    if before.text:
+        return (before.source, before.fields) == (after.source, after.fields)
+    return bool(before.fields) and next(iter(before.fields.values())) == next(iter(after.fields.values()), None)
 
 
 def find_outcome_changes(before: Ranking, now: Ranking) -> Iterator[RecordChange]:
@@ -320,7 +386,7 @@ def find_outcome_changes(before: Ranking, now: Ranking) -> Iterator[RecordChange
 
 
 def format_changed_fields(fields: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in fields.items())
+    return ", ".join(f"{name} {normalize_digits(value)}" for name, value in fields.items())
 
 
 def judge_past_decision(
@@ -367,7 +433,7 @@ def verification_lines(one: Verification) -> Iterator[str]:
     yield f"{one.answer}: {one.state}. {one.why}"
     yield f"  {format_count(one.records, 'cited record')} read again, {format_count(len(one.changes), 'change')}."
     for change in one.changes:
-        yield f"  [{change.id}] {change.before} -> {change.after or 'not there'}"
+        yield f"  [{change.id}] {change.before or 'nothing'} -> {change.after or 'not there'}"
     for outcome in one.outcomes:
         yield f"  {outcome.id}: {outcome.before} -> {outcome.after or 'no candidate that may be chosen'}"
     for query in one.others:

@@ -76,6 +76,21 @@ def format_margin(ranking: Ranking) -> str:
     return f"Margin to the next: {format_amount(ranking.lead, ranking.unit)} ({format_share(ranking.margin)})."
 
 
+def format_gain(ranking: Ranking) -> str:
+    """Format by how much the best is better or worse than today; '' if today's outcome is not known.
+
+    >>> from decisor.types import Option
+    >>> format_gain(Ranking("cost", "min", (Option("Ulm", 90.0),), unit="EUR", today=120.0))
+    'Today: 120 EUR; Ulm is 30 EUR better.'
+    """
+    if ranking.today is None:
+        return ""
+    best, today = ranking.options[0], ranking.today
+    gain = (today - best.outcome) * (1 if ranking.goal == "min" else -1)
+    words = f"{format_amount(abs(gain), ranking.unit)} {'better' if gain > 0 else 'worse'}" if gain else "as good"
+    return f"Today: {format_amount(today, ranking.unit)}; {best.name} is {words}."
+
+
 def format_robustness(ranking: Ranking) -> str:
     """Format the varied inputs, the share in which the best stayed, and the other winners."""
     if ranking.robustness is None and ranking.stopped and ranking.count == ranking.candidates:
@@ -159,9 +174,7 @@ def format_ranking(ranking: Ranking) -> str:
     if ranking.parts:
         parts = " + ".join(f"{part.name} {format_amount(part.value, ranking.unit)}" for part in ranking.parts)
         words.append(f"{ranking.measure} = {parts}.")
-    if ranking.today is not None:
-        words.append(f"Today, with nothing chosen: {format_amount(ranking.today, ranking.unit)}.")
-    words += [*format_plan_lines(ranking), format_margin(ranking), format_compared(ranking)]
+    words += [*format_plan_lines(ranking), format_gain(ranking), format_margin(ranking), format_compared(ranking)]
     words += [*ranking.left_out, *excluded_lines(ranking)]
     return "\n".join(filter(None, [*words, format_robustness(ranking)]))
 

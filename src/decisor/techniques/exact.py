@@ -100,5 +100,10 @@ def explain_ranking(ranking: Ranking) -> tuple[str, ...]:
         words.append(
             f"The next is {behind.name} with {rankings.format_amount(behind.outcome, ranking.unit)}, {ahead} behind."
         )
-    words += [rankings.format_compared(ranking), *rankings.excluded_lines(ranking), rankings.format_robustness(ranking)]
+    words += [
+        rankings.format_gain(ranking),
+        rankings.format_compared(ranking),
+        *rankings.excluded_lines(ranking),
+        rankings.format_robustness(ranking),
+    ]
     return (*(line for line in words if line), NO_LLM)

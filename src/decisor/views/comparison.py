@@ -138,9 +138,7 @@ def compare_ranking(ranking: Ranking) -> Comparison | None:
     ]
     if not choices or len(choices) + len(forbidden) < 2:
         return None
-    return Comparison(
-        ranking.measure, ranking.unit, ranking.goal, (*choices, *forbidden), ranking.today, ranking=ranking
-    )
+    return Comparison(ranking.measure, ranking.unit, ranking.goal, (*choices, *forbidden), ranking.today, ranking)
 
 
 def compare_table(table: ComparedTable, decision: Decision) -> Comparison:

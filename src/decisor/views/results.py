@@ -10,7 +10,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from decisor.system.wording import excluded_lines, format_compared, format_count, format_robustness, format_share
+from decisor.system.wording import (
+    excluded_lines,
+    format_compared,
+    format_count,
+    format_gain,
+    format_robustness,
+    format_share,
+)
 from decisor.trace.events import ActionResult, Conclusion, MeaningChoice, NodeResult, RunStart, TraceEntry, events_of
 from decisor.types import Decision, Objection, Observation, Ranking, Record, RuleTest
 from decisor.views.answer_charts import charts_of_decision
@@ -168,7 +175,7 @@ def supported_sentences(decision: Decision, anchors: Anchors, comparison: Compar
 
 def ranking_sentences(ranking: Ranking) -> Iterator[str]:
     """Yield what the checks and the chart say of a ranking."""
-    yield from (format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking))
+    yield from (format_gain(ranking), format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking))
 
 
 def mentions_figure(sentence: str, text: str) -> bool:

@@ -255,11 +255,13 @@ def create_named_tables(db: duckdb.DuckDBPyConnection, parts: ModelStatements, n
 
 
 def measure_present(task: Evaluation, seed: int | None) -> Iterator[tuple[str, str, float | None]]:
-    """Yield each measure with nothing chosen, part by part; one None for a measure that reads the choice."""
-    parts = task.parts
+    """Yield each measure with nothing chosen, part by part; one None if it reads the choice, and the file does not say
+    that none is.
+    """
+    parts, choice = task.parts, task.model.choice
 
     def reads_choice(statements: Iterable[Statement]) -> bool:
-        return any(parts.table in parts.reads(one) for one in statements)
+        return (choice is None or choice.now is None) and any(parts.table in parts.reads(one) for one in statements)
 
     with changed_inputs(task.db, task.model, parts, task.before, seed):
         create_choice(replace(task, parts=replace(parts, choice=None)), ())

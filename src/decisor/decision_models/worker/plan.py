@@ -79,6 +79,8 @@ class Program:
     rows: list[ProgramRow] = field(default_factory=list)
     faults: list[ProgramRow] = field(default_factory=list)
     """Rows without an unknown that the data alone break."""
+    label_of: dict[str, str] = field(default_factory=dict)
+    """SQL of the name of a row, by table of what is decided."""
     slacks: list[tuple[str, int]] = field(default_factory=list)
     """Rule and unknown of each amount by which a soft rule is not met."""
 
@@ -183,6 +185,11 @@ class Program:
 
     def label(self, one: RowChoice | Unknown) -> str:
         """Return SQL of the name of a row: as many of its first columns as tell the rows apart."""
+        if one.name not in self.label_of:
+            self.label_of[one.name] = self.find_label(one)
+        return self.label_of[one.name]
+
+    def find_label(self, one: RowChoice | Unknown) -> str:
         if one.label:
             kind = "choice" if isinstance(one, RowChoice) else "unknown"
             return self.expression(f"{kind}.{one.name}.label", one.label, one.name)

@@ -81,6 +81,19 @@ class Statement:
     def text(self) -> str:
         return str(self.tree.sql("duckdb"))
 
+    @cached_property
+    def words(self) -> frozenset[str] | None:
+        """Identifiers in lower case, with each column that it reads; None if it reads columns without naming them."""
+        tree, tables = self.tree, [*self.tree.find_all(exp.Table)]
+        names = {one.alias_or_name.lower() for one in tables}
+        # count(*) reads no column; a column with the name of a table is its whole row.
+        stars = any(not isinstance(one.parent, exp.Count) for one in tree.find_all(exp.Star))
+        rows = any(not one.table and one.name.lower() in names for one in tree.find_all(exp.Column))
+        renamed = any(one.alias_column_names for one in tables) or any(one.method for one in tree.find_all(exp.Join))
+        if stars or rows or renamed or tree.find(exp.Pivot, exp.Columns):
+            return None
+        return frozenset(one.name.lower() for one in self.tree.find_all(exp.Identifier))
+
 
 def parse_query(part: str, text: str, parameters: Mapping[str, Value]) -> Statement:
     """Parse one query. Raises ToolError (refused) with the part and the reason."""
@@ -419,6 +432,8 @@ def apply_corrections(db: duckdb.DuckDBPyConnection, corrections: Iterable[Corre
             rows = db.execute(f"SELECT {cell} FROM {table} WHERE {found}").fetchall()
             if len(rows) != 1:
                 raise SetupError(f"{place}: {len(rows)} rows have {found}, not one.")
+            if is_same_cell(rows[0][0], one.becomes):
+                continue  # whoever keeps the data corrected it since
             if not is_same_cell(rows[0][0], one.was):
                 raise SetupError(f"{place}: the data say {rows[0][0]}, the correction was made on {one.was}.")
             db.execute(f"UPDATE {table} SET {cell} = {write_literal(one.becomes)} WHERE {found}")

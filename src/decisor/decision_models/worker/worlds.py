@@ -9,7 +9,8 @@ for later rounds and requests.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ from decisor.decision_models.worker.lift import (
     parse,
     qualify_query,
 )
-from decisor.decision_models.worker.program import FACTOR, ModelStatements, Statement
+from decisor.decision_models.worker.program import FACTOR, ModelStatements, Statement, assigned_columns
 from decisor.system.text import quote_identifier
 
 if TYPE_CHECKING:
@@ -68,12 +69,14 @@ class RewrittenQuery:
 
 @dataclass
 class QueryCache:
-    """What outlives a request: the columns of tables, and rewritten queries."""
+    """What outlives a request: columns and numbers of rows of tables, and rewritten queries."""
 
     columns: dict[str, tuple[str, ...]]
     """By table, in lower case."""
     queries: dict[object, RewrittenQuery | str] = field(default_factory=dict)
     """A rewritten query, or why there is none."""
+    rows: dict[str, int] = field(default_factory=dict)
+    """Number of rows by table."""
     built: MappingSchema | None = None
 
     @property
@@ -101,16 +104,17 @@ class Worlds:
     """Number of candidates, and of draws."""
     now: dict[str, Version] = field(default_factory=dict)
     """By table, in lower case."""
-    stamps: dict[str, int] = field(default_factory=dict)
-    """How often each table was changed."""
+    stamps: dict[str, Counter[str]] = field(default_factory=dict)
+    """By table, how often each column was changed; under '' the whole rows."""
     made: dict[str, dict[str, int]] = field(default_factory=dict)
     """Stamps of what a named table read when it was computed."""
     relations: list[tuple[str, str]] = field(default_factory=list)
-    """Kind and name of each relation to drop at the end."""
+    """Kind and name of each relation to drop at the end; of a dropped one the kind is ''."""
 
     def drop(self) -> None:
         for kind, relation in reversed(self.relations):
-            self.db.execute(f"DROP {kind} IF EXISTS {quote_identifier(relation)}")
+            if kind:
+                self.db.execute(f"DROP {kind} IF EXISTS {quote_identifier(relation)}")
         self.relations.clear()
         self.now.clear()
 
@@ -121,13 +125,16 @@ class Worlds:
         self.db.unregister("__cells")
         self.relations.append(("TABLE", name))
 
-    def put(self, name: str, sql: str, dims: Dims, keep: bool = True) -> Version:
-        """Store the next version of a table. keep: compute its rows once, not wherever they are read."""
+    def put(self, name: str, sql: str, dims: Dims, keep: bool = True, columns: Iterable[str] = ("",)) -> Version:
+        """Store the next version of a table.
+
+        keep: compute its rows once, not wherever they are read. columns: those that it changes, '' for whole rows.
+        """
         relation, kind = f"__{len(self.relations)}_{name}", "TABLE" if keep else "VIEW"
         self.db.execute(f"CREATE TEMP {kind} {quote_identifier(relation)} AS {sql}")
         self.relations.append((kind, relation))
         self.now[name] = Version(relation, dims)
-        self.stamps[name] = self.stamps.get(name, 0) + 1
+        self.stamps.setdefault(name, Counter()).update(columns)
         return self.now[name]
 
     def set_version(self, name: str, version: Version | None) -> None:
@@ -143,10 +150,11 @@ class Worlds:
             # A view reads the tables below it.
             return
         used = {version.relation for version in self.now.values()} | set(WORLDS.values())
-        for kind, relation in self.relations:
-            if relation not in used:
-                self.db.execute(f"DROP {kind} IF EXISTS {quote_identifier(relation)}")
         # The list keeps its length: names of relations are numbered by it.
+        for at, (kind, relation) in enumerate(self.relations):
+            if kind and relation not in used:
+                self.db.execute(f"DROP {kind} {quote_identifier(relation)}")
+                self.relations[at] = ("", relation)
 
     def count_cells(self, name: str, dims: Dims) -> int:
         """Return an upper estimate of the rows of a table with these dimensions."""
@@ -160,20 +168,27 @@ class Worlds:
             return max([1, *(self.rows(one) for one in reads if one in self.cache.columns)])
         if name not in self.cache.columns or name == self.parts.table:
             return 1
-        return self.count(quote_identifier(name))
+        if name not in self.cache.rows:
+            self.cache.rows[name] = self.count(quote_identifier(name))
+        return self.cache.rows[name]
 
     def count(self, from_clause: str) -> int:
         return int(self.db.execute(f"SELECT count(*) FROM {from_clause}").fetchall()[0][0])
 
     # Reading
 
-    def rewrite(self, tree: exp.Expr, text: str, reads: frozenset[str] | set[str]) -> RewrittenQuery:
-        """Rewrite a query for all worlds. Raises Unfit."""
+    def rewrite(
+        self, tree: exp.Expr, text: str, reads: frozenset[str] | set[str], is_table: bool = False
+    ) -> RewrittenQuery:
+        """Rewrite a query for all worlds; a table has its one row of an aggregate also where that has no rows.
+
+        Raises Unfit.
+        """
         self.define_named_tables(reads)
-        key = (text, tuple(sorted((name, self.now[name].dims) for name in reads if name in self.now)))
+        key = (text, is_table, tuple(sorted((name, self.now[name].dims) for name in reads if name in self.now)))
         if key not in self.cache.queries:
             try:
-                self.cache.queries[key] = self._rewrite(tree)
+                self.cache.queries[key] = self._rewrite(tree, is_table)
             except Unfit as error:
                 self.cache.queries[key] = str(error)
         found = self.cache.queries[key]
@@ -181,13 +196,14 @@ class Worlds:
             raise Unfit(found)
         return found
 
-    def _rewrite(self, tree: exp.Expr) -> RewrittenQuery:
+    def _rewrite(self, tree: exp.Expr, is_table: bool) -> RewrittenQuery:
         sources = {name: QuerySource(AT + name, version.dims) for name, version in self.now.items()}
         single = {FACTOR, *([self.parts.table] if self.parts.single else [])}
         tree = with_factor_query(tree)
         try:
             lift = Lift(sources, frozenset(single & set(sources)))
             lifted = lift.query(qualify_query(tree, self.cache.schema), sources)
+            lifted = lift.as_table(lifted) if is_table else lifted
         except Unfit as error:
             if tree.find(exp.Pivot):
                 raise
@@ -212,8 +228,8 @@ class Worlds:
         """Write the names of the present versions into a rewritten query."""
         return PLACE.sub(lambda match: quote_identifier(self.now[match[1]].relation), sql)
 
-    def rewrite_statement(self, statement: Statement) -> RewrittenQuery:
-        return self.rewrite(statement.tree, statement.text, statement.reads | self.factor_reads(statement))
+    def rewrite_statement(self, statement: Statement, is_table: bool = True) -> RewrittenQuery:
+        return self.rewrite(statement.tree, statement.text, statement.reads | self.factor_reads(statement), is_table)
 
     def factor_reads(self, statement: Statement) -> set[str]:
         return {FACTOR} if FACTOR in statement.names else set()
@@ -224,7 +240,8 @@ class Worlds:
             if name not in reads:
                 continue
             self.define_named_tables(statement.reads)
-            stamps = {one: self.stamps.get(one, 0) for one in statement.reads}
+            # A recompute changes one column, and most named tables read the others.
+            stamps = {one: self.count_changes(one, statement) for one in statement.reads}
             if self.made.get(name) == stamps:
                 continue
             query = self.rewrite_statement(statement)
@@ -234,9 +251,15 @@ class Worlds:
             self.cache.add_columns(name, tuple(row[0].lower() for row in described if row[0] not in DIMS))
             self.made[name] = stamps
 
+    def count_changes(self, table: str, statement: Statement) -> int:
+        """Count the changes of what a statement reads of a table."""
+        read = statement.words
+        changes: Mapping[str, int] = self.stamps.get(table, {})
+        return sum(count for column, count in changes.items() if not column or read is None or column in read)
+
     def numbers(self, statement: Statement) -> Floats:
         """Return the number that a query gives in each world, (candidates, draws); nan where it gives none."""
-        query = self.rewrite_statement(statement)
+        query = self.rewrite_statement(statement, is_table=False)
         if query.columns != 1:
             raise Unfit("a number of several columns")
         dims = "".join(f', "{one}"' for one in query.dims)
@@ -315,7 +338,8 @@ class Worlds:
         reads = statement.reads | self.factor_reads(statement) | {name}
         joined = is_single_source(tree)
         query = self.rewrite(self.rows_after(statement), f"change: {statement.text}", reads)
-        version = self.put(name, self.fill(query.sql), query.dims, keep or joined)
+        columns = [column.lower() for column in assigned_columns(statement)] or [""]
+        version = self.put(name, self.fill(query.sql), query.dims, keep or joined, columns)
         if joined:
             # With equal counts no row has matched twice, so the join is the UPDATE.
             old = self.count(quote_identifier(before.relation if before else name))

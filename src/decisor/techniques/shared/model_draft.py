@@ -347,11 +347,11 @@ def build_model_file(reply: TomlReply, known: TomlReply, sentences: Sequence[str
     # A rule that no data can test stays in the file, so that the decision says that it was not tested.
     untested = {name for name in find_unwritten_rules(rules, own_rules) if rules[name].get("kind") == "untestable"}
     content["rule"] = {
-        name: build_rule(rules.get(name, {}), own_rules.get(name, {}), sentences)
+        name: build_rule(rules, own_rules, name, sentences)
         for name in {**rules, **own_rules}
         if name in own_rules or name in untested
     }
-    sentence_of = {name: list_rule_sentences(rules.get(name, {}), own_rules.get(name, {})) for name in content["rule"]}
+    sentence_of = {name: list_rule_sentences(rules, own_rules, name) for name in content["rule"]}
     # Amounts have no row names by which a file could give them.
     listed = examples if "choice" in facts else ()
     content["example"] = [build_file_example(one, known, sentence_of) for one in listed]
@@ -374,7 +374,7 @@ def explain_hand_work(decisive: Observation, examples: Sequence[Table], known: T
     """Explain where the model of a reply contradicts what was worked out by hand; empty if it does not."""
     rules, own = select_subtables(known.content, "rule"), select_subtables(reply.content, "rule")
     # A reply may give a rule of the facts another name: its sentence tells which it is.
-    sentence_of = {name: list_rule_sentences(rules.get(name, {}), own.get(name, {})) for name in {**rules, **own}}
+    sentence_of = {name: list_rule_sentences(rules, own, name) for name in {**rules, **own}}
     known_rules = {number for numbers in sentence_of.values() for number in numbers}
     lines = []
     for record in decisive.records:
@@ -409,13 +409,15 @@ def find_unwritten_rules(facts: Mapping[str, Table], rules: Mapping[str, Table])
     }
 
 
-def list_rule_sentences(fact: Table, rule: Table) -> list[int]:
-    return parse_sentence_numbers(fact.get("sentence") or rule.get("sentence"))
+def list_rule_sentences(facts: Mapping[str, Table], rules: Mapping[str, Table], name: str) -> list[int]:
+    """List the sentences of a rule of a reply, or of the facts, which go before."""
+    return parse_sentence_numbers(facts.get(name, {}).get("sentence") or rules.get(name, {}).get("sentence"))
 
 
-def build_rule(fact: Table, rule: Table, sentences: Sequence[str]) -> Table:
+def build_rule(facts: Mapping[str, Table], rules: Mapping[str, Table], name: str, sentences: Sequence[str]) -> Table:
     """Build a rule with the words of its sentences."""
-    words = " ".join(sentences[number - 1] for number in list_rule_sentences(fact, rule))
+    words = " ".join(sentences[number - 1] for number in list_rule_sentences(facts, rules, name))
+    fact, rule = facts.get(name, {}), rules.get(name, {})
     own = {key: one for key, one in rule.items() if key not in ("sentence", "kind", "text")}
     testable = fact.get("kind") != "untestable" or any(form in own for form in ("must", "never", "exists", "absent"))
     return {"text": words} | own | ({} if testable else {"testable": False})
