@@ -73,13 +73,25 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def make_texts_differ(path: Path) -> None:
-    """Make all texts outside keys differ: rows that are made up say nothing of which names are unique."""
+    """Make all texts outside keys differ, and those of keys for different things: rows that are made up say nothing of
+    which names are unique, and number the keys of all tables alike."""
     with closing(sqlite3.connect(path)) as db, db:
-        for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            keys = {row[3] for row in db.execute(f'PRAGMA foreign_key_list("{table}")')}
+        target_of = {}
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            for _, _, target, column, key, *_ in db.execute(f'PRAGMA foreign_key_list("{table}")'):
+                primary = [row[1] for row in db.execute(f'PRAGMA table_info("{target}")') if row[5]]
+                target_of[table.lower(), column.lower()] = (target.lower(), (key or primary[0]).lower())
+        for table in tables:
             for _, column, kind, _, _, key in db.execute(f'PRAGMA table_info("{table}")').fetchall():
-                if kind.upper().startswith(("TEXT", "VARCHAR")) and not key and column not in keys:
-                    db.execute(f'UPDATE OR IGNORE "{table}" SET "{column}" = "{column}" || rowid')
+                place = (table.lower(), column.lower())
+                suffix = "rowid"
+                if key or place in target_of or place in target_of.values():
+                    while place in target_of and target_of[place] != place:
+                        place = target_of[place]
+                    suffix = f"' {place[0]}'"
+                if kind.upper().startswith(("TEXT", "VARCHAR")):
+                    db.execute(f'UPDATE OR IGNORE "{table}" SET "{column}" = "{column}" || {suffix}')
 
 
 def read_bugs(data: Path, built: Path, building: bool) -> list[Case]:

@@ -351,6 +351,30 @@ async def test_a_reference_without_a_column_is_to_the_primary_key(tmp_path: Path
     assert wrong.pitfalls[0].kind == "keyless_join"
 
 
+async def test_two_tables_may_share_a_key_of_texts_that_no_foreign_key_declares(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "lands.db")) as db:
+        db.executescript("""CREATE TABLE lands (code TEXT PRIMARY KEY, name TEXT);
+            CREATE TABLE wealth (iso TEXT PRIMARY KEY, gdp REAL);
+            CREATE TABLE ports (id INTEGER PRIMARY KEY, land TEXT REFERENCES lands(code));
+            CREATE TABLE ships (imo TEXT PRIMARY KEY, gdp REAL);
+            INSERT INTO lands VALUES ('FR', 'France'), ('PT', 'Portugal');
+            INSERT INTO wealth VALUES ('PT', 0.3), ('XK', 0.01);
+            INSERT INTO ports VALUES (1, 'PT'); INSERT INTO ships VALUES ('IMO 9074729', 0.1);""")
+    tool = await SqlTool.open(f"sqlite:///{tmp_path}/lands.db")
+    shared = [
+        "SELECT l.name FROM lands l JOIN wealth w ON w.iso = l.code WHERE w.gdp > 0.1",
+        "SELECT p.id FROM ports p JOIN wealth w ON w.iso = p.land WHERE w.gdp > 0.1",
+    ]
+    assert [(await tool.call(query)).pitfalls for query in shared] == [(), ()]
+    apart = [query.replace("wealth", "ships").replace("w.iso", "w.imo") for query in shared]
+    texts = [pitfall.text for query in apart for pitfall in (await tool.call(query)).pitfalls]
+    await tool.close()
+    assert texts == [
+        "w.imo = l.code compares the keys of ships and lands, which stand for different things.",
+        "w.imo = p.land follows no key: ports.land holds values of lands.code, ships.imo does not. Join through lands.",
+    ]
+
+
 async def test_the_place_is_the_part_of_the_statement(shop: SqlTool) -> None:
     observation = await shop.call(KEY.format("c.id = s.id"))
     [pitfall] = observation.pitfalls
