@@ -3,8 +3,8 @@
     SELECT c.name FROM cards c JOIN sets s ON c.id = s.id WHERE s.name = 'Coldsnap'
 
 compares two numbers that have nothing to do with each other: the key is cards.set_code = sets.code (keyless_join). Keys
-are declared, or guessed from names and values. Columns of one name in two tables, or with a text in common, count as keys
-where nothing else joins the two.
+are declared, or guessed from names and values. Columns of one name in two tables, or with a text in common, count as
+keys where nothing else joins the two.
 
     SELECT s.code FROM sets s JOIN translations t ON t.set_code = s.code WHERE s.block = 'Ice Age'
 
