@@ -48,6 +48,36 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ),
     (
         "idle_table",
+        "Which sets were sold?",
+        "",
+        "SELECT s.code FROM sets s JOIN cards c ON c.set_code = s.code WHERE s.block = 'Core' ORDER BY s.code",
+        # It counts the rows of cards.
+        "SELECT s.code FROM sets s JOIN cards c ON c.set_code = s.code GROUP BY s.code HAVING COUNT(*) > 1",
+    ),
+    (
+        "unfounded_value",
+        "Which sets are Alphan?",
+        "",
+        "SELECT code FROM sets WHERE name = 'Coldsnap'",
+        # As French players are of France.
+        "SELECT code FROM sets WHERE name = 'Alpha'",
+    ),
+    (
+        "lost_order",
+        "Which sets have at least two cards, and the highest price?",
+        "",
+        "SELECT set_code FROM cards GROUP BY set_code",
+        "SELECT set_code, MAX(price) FROM cards GROUP BY set_code HAVING COUNT(*) >= 2",
+    ),
+    (
+        "lost_condition",
+        "What are the names of all cards?",
+        "names refers to the name of a card; all cards refers to reprint",
+        "SELECT released FROM cards WHERE border = 'black'",
+        "SELECT reprint FROM cards WHERE reprint = 1",
+    ),
+    (
+        "idle_table",
         "What is the code of Ice Age?",
         "",
         "SELECT s.code FROM sets s JOIN cards c ON c.set_code = s.code WHERE s.block = 'Ice Age'",
@@ -150,8 +180,17 @@ CASES: list[tuple[str, str, str, str, str]] = [
         "lost_condition",
         "How many plain cards are there?",
         "plain means border = 'black' and released is not null",
+        "SELECT name, released FROM cards WHERE border = 'black'",
+        # What is compared is no NULL.
         "SELECT COUNT(*) FROM cards WHERE border = 'black' AND released > ''",
-        "SELECT COUNT(*) FROM cards WHERE border = 'black' AND released IS NOT NULL",
+    ),
+    (
+        "lost_condition",
+        "How many late cards are there?",
+        "late refers to released > 2005 and price",
+        "SELECT COUNT(*) FROM cards WHERE released > 1999 AND price > 0",
+        # Of whole numbers, > 2005 is >= 2006.
+        "SELECT COUNT(*) FROM cards WHERE released >= 2006 AND price > 0",
     ),
     (
         "lost_order",

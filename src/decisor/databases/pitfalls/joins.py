@@ -149,9 +149,8 @@ async def idle_table(rule_input: RuleInput) -> list[Pitfall]:
 
 def counts_rows(block: SelectBlock) -> bool:
     """Return whether a SELECT counts rows with COUNT(*): then each joined table counts."""
-    return any(
-        isinstance(count.this, exp.Star) for item in block.select.expressions for count in item.find_all(exp.Count)
-    )
+    counts = block.select.find_all(exp.Count)
+    return any(isinstance(count.this, exp.Star) and count.parent_select is block.select for count in counts)
 
 
 def find_uses(block: SelectBlock) -> dict[FromItem, set[FromItem | None]]:

@@ -21,7 +21,10 @@ from decisor.databases.schema_search import stemmed_words
 from decisor.types import Pitfall
 
 WORD = re.compile(r"\w+")
+BEFORE_COLUMN = re.compile(r"[(.,`]\s*$")
+AFTER_COLUMN = re.compile(r"`|\s*(?:[=<>!),]|(?:is|in|like|between|contains?)\b)", re.I)
 SIGNS: dict[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
+STEPS = {">": 1, "<=": 1, "<": -1, ">=": -1}
 MIRRORED = str.maketrans("<>", "><")
 TABLE_ALIAS = re.compile(r"[a-z]\d", re.I)
 
@@ -62,12 +65,18 @@ def abbreviates(code: str, text: str) -> bool:
 
 def names_in_text(text: str, columns: Mapping[str, str]) -> Iterator[str]:
     """Yield the columns that a text names, in lower case; ANA is not named where ``ANA pattern`` is, a column too."""
-    text = text.lower()
     for column in columns:
-        if " " in column and column in text:
+        if " " in column and column in text.lower():
             yield column
-            text = text.replace(column, " ")
-    yield from (word for word in WORD.findall(text) if word in columns)
+            text = re.sub(re.escape(column), " ", text, flags=re.I)
+    for match in WORD.finditer(text):
+        # An ordinary word is a column only where it is written as code is: "the name of the school" names none.
+        around = text[: match.start()], text[match.end() :]
+        is_code = (
+            not re.fullmatch("[a-z]+", match[0]) or BEFORE_COLUMN.search(around[0]) or AFTER_COLUMN.match(around[1])
+        )
+        if match[0].lower() in columns and (is_code or not WORD.search("".join(around).replace("the ", ""))):
+            yield match[0].lower()
 
 
 async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
@@ -100,8 +109,10 @@ def lost_values(rule_input: RuleInput) -> Iterator[str]:
     texts = " ".join(rule_input.literals)
     letters, numbers = normalize_text(texts), numbers_in_text(texts)
     tested = {node.this.name.lower() for node in rule_input.find(exp.Is)}
-    # COUNT of a column leaves NULL out.
-    tested |= {node.this.name.lower() for node in rule_input.find(exp.Count) if isinstance(node.this, exp.Column)}
+    # What counts or compares a column leaves NULL out: it is filled.
+    for node in rule_input.find(exp.Count, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.In):
+        sides = (node.this, node.args.get("expression"))
+        tested |= {f"filled {side.name.lower()}" for side in sides if isinstance(side, exp.Column)}
     for condition in rule_input.asked.conditions(rule_input.catalog.column_names):
         if condition.column not in rule_input.used_columns:
             yield f"The rules say {condition.stated}, and no query uses {condition.column}."
@@ -112,13 +123,15 @@ def lost_values(rule_input: RuleInput) -> Iterator[str]:
 def is_held(condition: StatedCondition, texts: str, letters: str, numbers: set[float], tested: set[str]) -> bool:
     """Return whether the texts of a query, with or without other signs than letters, or its numbers hold a value."""
     if condition.value is None:
-        return condition.column in tested
+        is_filled = condition.sign not in ("is", "=") and f"filled {condition.column}" in tested
+        return is_filled or condition.column in tested
     if condition.is_text:
         wanted = normalize_text(condition.value)
         return wanted in letters if wanted else condition.value in texts
     # A flag may be tested in many ways.
     number = abs(float(condition.value))
-    return number in numbers or number in (0, 1)
+    # Of whole numbers > 5 is >= 6.
+    return bool({number, number + STEPS.get(condition.sign, 0)} & numbers) or number in (0, 1)
 
 
 def is_contradicted(condition: StatedCondition, rule_input: RuleInput) -> bool:

@@ -168,7 +168,7 @@ class AskedQuestion:
 
     def names_table(self, names: Iterable[str]) -> bool:
         """Return whether the question or its rules name one of these tables."""
-        return any(self.all_stems.issuperset(stemmed_words(name)) for name in names)
+        return any(self.all_stems.issuperset(question_words(name)) for name in names)
 
 
 NO_QUESTION = AskedQuestion()
