@@ -6,6 +6,12 @@
 has lost 30,000 (lost_number); a text in quotes is lost likewise (lost_text). Rules such as "active refers to status =
 'A'" state a condition for a word of the question: a query that does not use the column, or not with that value, has
 lost it (lost_condition). All queries for the question count together, and one that only looks around loses nothing.
+
+    question: How does the composition of paper affect its durability?
+    SELECT AVG(price) FROM flights WHERE stops = 0
+
+answers from data that do not tell: most words of the question, two at least, are met by no name, comment, value or
+definition, nor by a text that the queries found (unmet_question). Words of time, order, form and choice say nothing.
 """
 
 from __future__ import annotations
@@ -15,9 +21,9 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
-from decisor.databases.pitfalls.question import StatedCondition, normalize_text, numbers_in_text
+from decisor.databases.pitfalls.question import QUOTED, StatedCondition, normalize_text, numbers_in_text
 from decisor.databases.pitfalls.rule import RuleInput
-from decisor.databases.schema_search import stemmed_words
+from decisor.databases.schema_search import question_words, stemmed_words
 from decisor.types import Pitfall
 
 WORD = re.compile(r"\w+")
@@ -27,6 +33,45 @@ SIGNS: dict[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp
 STEPS = {">": 1, "<=": 1, "<": -1, ">=": -1}
 MIRRORED = str.maketrans("<>", "><")
 TABLE_ALIAS = re.compile(r"[a-z]\d", re.I)
+
+
+IS_ENGLISH = re.compile(r"\b(?:the|what|how|which|who)\b", re.I)
+GENERAL = frozenset(
+    stemmed_words(
+        """average mean high higher highest low lower lowest great greater greatest large larger largest
+        small smaller smallest short shorter shortest long longer longest number total count amount sum
+        maximum minimum particular specific different distinct unique every year yearly month monthly week
+        weekly day daily today date quarter hour minute second time current currently recent earlier
+        earliest latest first last past previous prior top percentage percent ratio proportion share name
+        called older oldest younger youngest used use using value data database record before after since
+        during please tell me equal exceed ever never any much overall compare compared difference
+        descending ascending sorted alphabetical alphabetically id both neither except but corresponding
+        associated belong related contain kind type new old good best better worst common frequently popular
+        same above below than inclusive exclusive hh mm yyyy iso absolute integer decimal answer format
+        whole split being got come he she his her they result output column row refer note s t don doesn won
+        want now choose pick select recommend drop open close keep stop start buy sell hire invest cut raise
+        change increase decrease improve maximize minimize worth prefer option candidate decision decide
+        would cheapest dearest few pay paid spend spent happen happened happening people exactly january
+        february march april june july august september october november december"""
+    )
+)
+"""Words of questions that data answer without having them."""
+
+
+async def unmet_question(rule_input: RuleInput) -> list[Pitfall]:
+    asked, result = rule_input.asked, rule_input.result
+    if not asked.is_alone or not result or not result.rows or not rule_input.is_answer:
+        return []
+    words = [word for word in question_words(QUOTED.sub(" ", asked.text)) if word not in GENERAL and not word.isdigit()]
+    # Names may be written in one word, and verbs for nouns: departure, to depart.
+    texts = [*asked.known_stems, *stemmed_words(" ".join(rule_input.literals))]
+    spelling = f"{rule_input.catalog.words}{' '.join(texts)} "
+    unmet = [word for word in words if (word[:5] if len(word) > 3 else f" {word} ") not in spelling]
+    spelt = [word for word in dict.fromkeys(WORD.findall(asked.text)) if {*stemmed_words(word)} & {*unmet}]
+    if len(spelt) < 2 or len(unmet) * 3 < len(words) * 2 or not IS_ENGLISH.search(asked.text):
+        return []
+    text = f"No table, column, value or definition speaks of: {', '.join(spelt)}. If the data do not tell, say so."
+    return [Pitfall("unmet_question", text)]
 
 
 async def lost_number(rule_input: RuleInput) -> list[Pitfall]:
