@@ -359,6 +359,44 @@ async def test_a_question_of_whole_numbers_means_their_division(shop: SqlTool) -
     assert await find_kinds(shop, "SELECT SUM(reprint) / COUNT(*) FROM cards", asked) == set()
 
 
+PAPER = "How does the chemical composition of paper affect its durability?"
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_told"),
+    [
+        (AskedQuestion(PAPER, is_alone=True), True),
+        # Other data may tell.
+        (AskedQuestion(PAPER), False),
+        # Rules and definitions have the words.
+        (AskedQuestion(PAPER, "", "Durability is the composition of paper by price.", is_alone=True), False),
+        # A value that the query found, and words of no subject.
+        (AskedQuestion("Which old ones are white, and how many came out last month?", is_alone=True), False),
+        # Half of the words are met; of another language nothing is known.
+        (AskedQuestion("What is the resale value of a card by border?", is_alone=True), False),
+        (AskedQuestion("Welche Karte ist am haltbarsten verarbeitet?", is_alone=True), False),
+    ],
+)
+async def test_a_question_whose_words_nothing_meets(shop: SqlTool, asked: AskedQuestion, is_told: bool) -> None:
+    query = "SELECT AVG(price) FROM cards WHERE border = 'white'"
+    assert ("unmet_question" in await find_kinds(shop, query, asked)) == is_told
+    assert "unmet_question" not in await find_kinds(shop, query.replace("white", "blue") + " GROUP BY border", asked)
+
+
+async def test_an_answer_to_a_question_that_the_data_do_not_tell_goes_back_once(shop: SqlTool, tmp_path: Path) -> None:
+    llm = ScriptedLLM(
+        [
+            "Thought: look\nAction: sql\nAction input: SELECT name, price FROM cards ORDER BY price DESC",
+            "Final answer: Black Lotus\nBecause: 900 [o1.r1]",
+            "Final answer: unknown\nBecause: the data do not tell of paper",
+        ]
+    )
+    async with decisor.open(db=f"sqlite:///{tmp_path}/shop.db") as data:
+        result = await data.ask(PAPER, llm=llm, technique="iter_rag", settings={"calling": "text"})
+    assert "speaks of: chemical, composition, paper, affect, durability." in str(llm.seen[2])
+    assert result.stopped == "no_answer"
+
+
 async def test_nothing_is_asked_of_a_query_whose_question_is_not_known(shop: SqlTool) -> None:
     observation = await shop.call("SELECT c.id FROM cards c WHERE c.border = 'white' AND c.price > 7")
     assert observation.pitfalls == ()

@@ -10,7 +10,7 @@ lost it (lost_condition). All queries for the question count together, and one t
     question: How does the composition of paper affect its durability?
     SELECT AVG(price) FROM flights WHERE stops = 0
 
-answers from data that do not tell: most words of the question, two at least, are met by no name, comment, value or
+answers from data that do not tell: most words of the question, three at least, are met by no name, comment, value or
 definition, nor by a text that the queries found (unmet_question). Words of time, order, form and choice say nothing.
 """
 
@@ -68,7 +68,7 @@ async def unmet_question(rule_input: RuleInput) -> list[Pitfall]:
     spelling = f"{rule_input.catalog.words}{' '.join(texts)} "
     unmet = [word for word in words if (word[:5] if len(word) > 3 else f" {word} ") not in spelling]
     spelt = [word for word in dict.fromkeys(WORD.findall(asked.text)) if {*stemmed_words(word)} & {*unmet}]
-    if len(spelt) < 2 or len(unmet) * 3 < len(words) * 2 or not IS_ENGLISH.search(asked.text):
+    if len(spelt) < 3 or len(unmet) * 3 < len(words) * 2 or not IS_ENGLISH.search(asked.text):
         return []
     text = f"No table, column, value or definition speaks of: {', '.join(spelt)}. If the data do not tell, say so."
     return [Pitfall("unmet_question", text)]
