@@ -394,7 +394,7 @@ async def test_an_answer_to_a_question_that_the_data_do_not_tell_goes_back_once(
     async with decisor.open(db=f"sqlite:///{tmp_path}/shop.db") as data:
         result = await data.ask(PAPER, llm=llm, technique="iter_rag", settings={"calling": "text"})
     assert "speaks of: chemical, composition, paper, affect, durability." in str(llm.seen[2])
-    assert result.stopped == "no_answer"
+    assert result.answer == ""
 
 
 async def test_nothing_is_asked_of_a_query_whose_question_is_not_known(shop: SqlTool) -> None:
@@ -434,6 +434,9 @@ async def test_two_tables_may_share_a_key_of_texts_that_no_foreign_key_declares(
             CREATE TABLE wealth (iso TEXT PRIMARY KEY, gdp REAL);
             CREATE TABLE ports (id INTEGER PRIMARY KEY, land TEXT REFERENCES lands(code));
             CREATE TABLE ships (imo TEXT PRIMARY KEY, gdp REAL);
+            CREATE TABLE crews (fleet INTEGER PRIMARY KEY, size INTEGER);
+            CREATE TABLE fleets (id INTEGER PRIMARY KEY, size INTEGER);
+            CREATE TABLE yards (id INTEGER PRIMARY KEY, size INTEGER);
             INSERT INTO lands VALUES ('FR', 'France'), ('PT', 'Portugal');
             INSERT INTO wealth VALUES ('PT', 0.3), ('XK', 0.01);
             INSERT INTO ports VALUES (1, 'PT'); INSERT INTO ships VALUES ('IMO 9074729', 0.1);""")
@@ -441,14 +444,17 @@ async def test_two_tables_may_share_a_key_of_texts_that_no_foreign_key_declares(
     shared = [
         "SELECT l.name FROM lands l JOIN wealth w ON w.iso = l.code WHERE w.gdp > 0.1",
         "SELECT p.id FROM ports p JOIN wealth w ON w.iso = p.land WHERE w.gdp > 0.1",
+        # A column that is named for the other table.
+        "SELECT c.size FROM crews c JOIN fleets f ON c.fleet = f.id WHERE f.size IS NULL",
     ]
-    assert [(await tool.call(query)).pitfalls for query in shared] == [(), ()]
-    apart = [query.replace("wealth", "ships").replace("w.iso", "w.imo") for query in shared]
+    assert [(await tool.call(query)).pitfalls for query in shared] == [(), (), ()]
+    apart = [query.replace("wealth", "ships").replace("w.iso", "w.imo").replace("fleets", "yards") for query in shared]
     texts = [pitfall.text for query in apart for pitfall in (await tool.call(query)).pitfalls]
     await tool.close()
     assert texts == [
         "w.imo = l.code compares the keys of ships and lands, which stand for different things.",
         "w.imo = p.land follows no key: ports.land holds values of lands.code, ships.imo does not. Join through lands.",
+        "c.fleet = f.id compares the keys of crews and yards, which stand for different things.",
     ]
 
 

@@ -25,6 +25,7 @@ from decisor.databases.pitfalls.fan_out import find_multipliers
 from decisor.databases.pitfalls.rule import RuleInput, StoredData
 from decisor.databases.pitfalls.statement import KeyLinks, Place
 from decisor.databases.schema import ColumnInfo, TableInfo
+from decisor.databases.schema_search import name_words
 from decisor.types import Pitfall
 
 NUMBER_TYPE = re.compile(r"int|real|num|dec|float|double|serial|money", re.I)
@@ -85,6 +86,9 @@ async def explain_keyless(pair: ColumnPair, links: KeyLinks, stored: StoredData)
     if all(kinds) and kinds[0] != kinds[1]:
         return f"{{}} compares a column of {kinds[0]}s with a column of {kinds[1]}s: they hold different things."
     if (one_place[1] == other_place[1] and one_place[1] != "id") or await share_values(pair, kinds, stored):
+        return ""
+    # flights.airline = airlines.uid
+    if name_words(one_place[1]) & name_words(second.name) or name_words(other_place[1]) & name_words(first.name):
         return ""
     for place, opposite in (pair.places, pair.places[::-1]):
         if (target := links.target_of.get(place)) is not None:
