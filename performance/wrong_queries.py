@@ -127,7 +127,7 @@ def read_spider(folder: Path, data: Path, built: Path, building: bool) -> list[C
     rows = json.loads((folder / "dev.json").read_text(encoding="utf8"))
     names = {row["db_id"] for row in rows}
     half = [name for name in names if is_for_building(name, names) == building]
-    schemas = {}
+    schemas: dict[str, Any] = {}
     for db in json.loads((folder / "tables.json").read_text(encoding="utf8")):
         titles, types = db["table_names_original"], db["column_types"]
         places = [(titles[at] if at >= 0 else "", name) for at, name in db["column_names_original"]]
