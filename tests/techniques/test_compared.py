@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from decisor.llms.scripted import ScriptedLLM
+from decisor.parsing.labelled import LabelledReply
 from decisor.runtime.run import Run
 from decisor.techniques import build_technique
+from decisor.techniques.shared.answer import Trajectory
+from decisor.techniques.shared.review import list_objections
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import LLMCall, UnreadableReply, events_of
-from decisor.types import Decision, Question
+from decisor.types import Action, Decision, Observation, Question, Record, Step
 from techniques.documents import Passages
 from techniques.table import TableTool
 
@@ -138,3 +141,30 @@ async def test_where_passages_are_all_there_is_no_query_is_spoken_of() -> None:
     assert "look for each figure that they need, of every candidate" in system and "join on keys" not in system
     _, run, _ = await play("iter_rag", RIVER, [query("select 1 as one"), "Final answer: none"], table())
     assert "join on keys" in run.trace.of(LLMCall)[0].messages[0].content
+
+
+FEWEST = "SELECT site, faults FROM sites ORDER BY faults"
+
+
+def compared(query: str) -> Trajectory:
+    rows = sorted([("Ash", 4), ("Elm", 2), ("Oak", 3)], key=lambda row: row[1], reverse="DESC" in query)
+    records = (Record(f"o1.r{at}", {"site": name, "faults": faults}) for at, (name, faults) in enumerate(rows, 1))
+    step = Step(Action("sql", query), Observation(tuple(records)))
+    return Trajectory(Question("Which site that is open has the fewest faults?"), steps=(step,))
+
+
+@pytest.mark.parametrize(
+    ("answer", "query", "runner_up", "found"),
+    [
+        ("Elm", FEWEST, "Oak", []),
+        ("Elm, 2 faults", FEWEST, "Oak, 3", []),
+        ("Elm", FEWEST, "Ash", ["Ash (4) is number 3 by faults; the next after Elm is Oak (3)."]),
+        ("Ash", f"{FEWEST} DESC", "", ["Ash has the largest faults (o1.r1), and the question asks for the other end."]),
+    ],
+)
+def test_a_wrong_runner_up_and_the_wrong_end_of_a_list_go_back(
+    answer: str, query: str, runner_up: str, found: list[str]
+) -> None:
+    reply = LabelledReply(answer=answer, because="See [o1.r1].", runner_up=runner_up)
+    texts = [one.text.partition(" Say")[0] for one in list_objections(reply, compared(query))]
+    assert texts == found

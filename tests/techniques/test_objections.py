@@ -349,3 +349,39 @@ def test_a_word_of_all_before_a_colon_names_no_column() -> None:
     rows = {"o1.r1": Record("o1.r1", {"supplier": "Elm", "revenue": 4504.36, "products": 1})}
     because = "Smallest revenue over all its products: 4504.36 [o1.r1]."
     assert not find_objections(Claims("Elm", because, "", ("o1.r1",)), rows, "Which supplier?")
+
+
+SITES = {
+    f"o1.r{at}": Record(f"o1.r{at}", {"site": name, "late": late, "orders": orders, "late_share": late / orders})
+    for at, (name, late, orders) in enumerate([("Elm", 2, 123), ("Oak", 4, 104), ("Ash", 5, 127)], 1)
+}
+LINKS = {
+    "o2.r1": Record("o2.r1", {"source": "Elm", "target": "Basel", "flow": 2.5}),
+    "o2.r2": Record("o2.r2", {"source": "Oak", "target": "Basel", "flow": 1.75}),
+    "o3.r1": Record("o3.r1", {"node": "Elm", "gain": 0.95904, "profit_gain": 0.02691}),
+    "o3.r2": Record("o3.r2", {"node": "Oak", "gain": 0.19786, "profit_gain": 0.00555}),
+}
+
+
+@pytest.mark.parametrize(
+    ("because", "records", "texts"),
+    [
+        ("Elm: late 2 of orders 123 [o1.r1]. Next, Oak: late 4 of orders 104 [o1.r2].", SITES, []),
+        ("Elm is first with 2 over 123 orders = 0.01626 [o1.r1].", SITES, []),
+        ("Into Basel: Elm gain 0.95904, profit_gain 0.02691 [o3.r1]; Oak gain 0.19786 [o3.r2].", LINKS, []),
+        ("Elm makes 0.95904 * 0.02691 = 0.02580 of it [o3.r1].", LINKS, []),  # cut off, not rounded: 0.025808
+        (
+            "Elm has 2 of them [o1.r1], Oak has 5 of them [o1.r2].",
+            SITES,
+            ["5 for Oak; it stands in o1.r3 (Ash) alone."],
+        ),
+        ("Elm: late 3 of orders 123 [o1.r1].", SITES, ["3 for Elm; row o1.r1 says 2 (late)."]),
+        ("Elm grows by 61.7 [o1.r1].", SITES, ["61.7 for Elm; no row that you cite says so."]),
+    ],
+)
+def test_figures_of_answers_that_were_written_by_hand(
+    because: str, records: dict[str, Record], texts: list[str]
+) -> None:
+    cited = tuple(id for id in records if f"{id}]" in because)
+    found = find_objections(Claims("Elm", because, "", cited), records, "Which site has the smallest share of late?")
+    assert [one.text for one in found] == [f"You wrote {text}" for text in texts]

@@ -20,6 +20,7 @@ from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
 from decisor.semantics.definitions import Calendar, Definition, Metric, Reading, Relation
 from decisor.semantics.readings import (
+    WORD,
     OpenReading,
     QuestionSubject,
     find_gross_or_net,
@@ -30,6 +31,7 @@ from decisor.semantics.readings import (
     find_open_present,
     find_open_state,
     find_pieces_or_money,
+    split_name_words,
 )
 from decisor.semantics.relevant import format_definition, significant_words
 from decisor.types import Message, Question, Value
@@ -51,12 +53,17 @@ def suspect_readings(
 ) -> list[OpenReading]:
     """Return the open readings that rules suspect, without an LLM.
 
-    Readings that ``needs``, the definitions shown for the question, settle are left out. Rules or a goal of the
-    question tell by which criterion to decide.
+    Readings that the rules of the question, or ``needs``, the definitions shown for it, settle are left out. Rules or a
+    goal tell by which criterion to decide.
     """
     subject = QuestionSubject(question.text.lower(), tables, decides=not (question.rules or question.goal))
     suspects = [one for rule in RULES for one in rule(subject)]
-    return [one for one in suspects if not is_settled_reading(one, needs)]
+    said = set(WORD.findall(question.rules.lower()))
+
+    def is_in_rules(key: str) -> bool:
+        return bool(words := split_name_words(key)) and said.issuperset(words)
+
+    return [one for one in suspects if not is_settled_reading(one, needs) and not any(map(is_in_rules, one.keys))]
 
 
 def is_settled_reading(one: OpenReading, needs: Sequence[Definition]) -> bool:

@@ -212,7 +212,7 @@ PERIOD = (
 )
 DAY_NAME = re.compile(r"(_at|_on|_date|_day)$|Date$|^date", re.I)
 LEFT_OUT = re.compile(r"birth|modified|updated", re.I)
-DULL = {"date", "at", "on", "time", "day", "datetime", "timestamp"}
+DULL = {"date", "dt", "at", "on", "time", "day", "datetime", "timestamp"}
 FORMS = {
     "order": ("ordered", "placed", "took", "taken"),
     "shipped": ("shipped", "delivered", "sent", "dispatched"),
@@ -278,7 +278,9 @@ def is_day(column: Column) -> bool:
 def mentions_date_column(subject: QuestionSubject, column: Column) -> bool:
     """Return whether the question mentions a date column, by its name or by a verb for its event."""
     forms = verbs_of_date_column(column)
-    return subject.says(column) or any(subject.has(rf"\b{re.escape(form)}\b") for form in forms)
+    # "start date" names start_dt.
+    named = {"date" if word in DULL else word for word in split_name_words(column.name)}
+    return named <= {*subject.tokens} or any(subject.has(rf"\b{re.escape(form)}\b") for form in forms)
 
 
 def verbs_of_date_column(column: Column) -> list[str]:
@@ -370,7 +372,10 @@ def find_open_state(subject: QuestionSubject) -> Iterator[OpenReading]:
     stored = " ".join(text for table in subject.tables for column in table.columns for text in column.examples).lower()
     if (vague := subject.has(VAGUE)) and f'"{vague[0]}"' not in stored and not has_column_word(vague[0], named):
         choices = (f"{vague[0]} by the last year of the data", f"{vague[0]} in any other sense")
-        yield OpenReading(vague[0], choices, [vague[0]])
+        if is_late := vague[0] in ("late", "overdue", "delayed"):
+            choices = ("done after the day that was due", "still open after it")
+        if not is_late or not subject.has(r"\b(required|due|promised|deadline|still open)\b"):
+            yield OpenReading(vague[0], choices, [vague[0]])
         return
     counts = subject.has(r"\b(how many|most|fewest|number of|does (each|every)|overloaded)\b")
     if not counts or subject.has(WHOLE) or subject.has(r"\bdid (we|they|you|he|she)\b"):

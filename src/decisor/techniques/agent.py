@@ -486,4 +486,4 @@ WITH_QUERIES = "Not yet: this reply also made queries. Look at what they brought
 OBJECTIONS = """\
 Not accepted yet:
 {}
-Correct it, query again if you must, and call decide again; it is then taken as it is."""
+Correct what is wrong, query again if you must, and call decide again; unchanged, where it is right."""

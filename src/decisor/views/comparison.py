@@ -143,13 +143,12 @@ def compare_ranking(ranking: Ranking) -> Comparison | None:
 
 def compare_table(table: ComparedTable, decision: Decision) -> Comparison:
     """Compare by the rows of a query. Those before the answer are not chosen, for the reason that names them."""
-    options, plain = table.options, decision.answer.strip().casefold()
-    place = next(at for at, option in enumerate(options) if option.name.casefold() == plain)
-    before = [] if table.is_best(decision.answer) else list(options[:place])
+    options = table.options
+    before = [] if table.is_best else list(options[: table.place])
     choices = [PlottedChoice(one.name, one.outcome) for one in options if one not in before]
     if not before:
         # Of equally good ones the answer stands first.
-        choices.sort(key=lambda choice: choice.name.casefold() != plain)
+        choices.sort(key=lambda choice: choice.name != options[table.place].name)
     choices += [
         PlottedChoice(one.name, one.outcome, why=reason_against(one.name, decision) or NOT_CHOSEN) for one in before
     ]

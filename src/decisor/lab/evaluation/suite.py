@@ -167,12 +167,16 @@ def label_bench(text: str) -> str:
 
     >>> label_bench("dqa data=DIR form=graph limit=3"), label_bench("dqa form=sql")
     ('dqa form=graph', 'dqa')
+    >>> label_bench("musique judge=gpt-4o@http://127.0.0.1:8080/v1")
+    'musique judge=gpt-4o'
     """
     name, settings = parse_suite_entry(text)
     kind = find_bench_class(name)
     # The folder of the data is no part of the label, and need not be there.
     settings = {**({"data": "."} if "data" in setting_fields(kind) else {}), **settings}
-    return label_with_settings(name, build_from_settings(kind, name, settings), settings)
+    # A judge is its LLM, wherever that is reached: a suite goes on when the address has changed.
+    named = {key: text.partition("@http")[0] for key, text in settings.items()}
+    return label_with_settings(name, build_from_settings(kind, name, settings), named)
 
 
 def label_technique(text: str) -> str:

@@ -30,7 +30,7 @@ from decisor.parsing.reply_form import Form, read_dataclass
 from decisor.runtime.prompt import PromptTemplate, PromptText
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import ASSUMPTIONS, RUNNER_UP, TABLE, build_answer_shape
-from decisor.techniques.shared.compared import find_compared_table, mentions_candidate
+from decisor.techniques.shared.compared import describe_runner_up, find_compared_table, mentions_candidate
 from decisor.techniques.shared.objections import (
     Claims,
     describe_departure,
@@ -54,6 +54,7 @@ from decisor.types import (
     Decision,
     Evidence,
     Message,
+    Objection,
     Observation,
     Question,
     Ranking,
@@ -228,11 +229,14 @@ class Trajectory:
         reasons = tuple(line for line in (because.strip(), departs) if line)
         # Only where the answer is its best: of one further down nobody knows why it was passed over.
         compared = None if fullest else find_compared_table(name, self.steps)
-        read_off = compared.ranking() if compared is not None and compared.is_best(name) else None
+        read_off = compared.ranking() if compared is not None and compared.is_best else None
+        ranking = fullest.ranking if fullest else read_off
+        if ranking and not departs and (text := describe_runner_up(runner_up, because, ranking)):
+            objections = (*(one for one in objections if one.kind != "runner_up"), Objection("runner_up", text))
         return Decision(
             name,
             Evidence(ids, figures, objections=objections),
-            ranking=fullest.ranking if fullest else read_off,
+            ranking=ranking,
             plan=self.plan,
             replans=self.replans,
             reasons=reasons,

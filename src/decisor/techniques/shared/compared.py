@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from decisor.parsing.figures import iterate_numeric_fields, unit_of_column
+from decisor.system.wording import format_amount
 from decisor.techniques.shared.objections.check import NOT_A_NAME
 from decisor.techniques.shared.objections.reading import is_key
 from decisor.types import READ_OFF, Goal, Option, Ranking, Record, Step, Value
@@ -52,6 +53,8 @@ class ComparedTable:
     """A candidate for each record."""
     total: int | None
     """Number of candidates; None where rows were cut and nobody counted them."""
+    place: int
+    """Place of the answer among the candidates, from 0."""
 
     @property
     def ties(self) -> list[str]:
@@ -78,21 +81,47 @@ class ComparedTable:
             method=f"{READ_OFF}{self.observation}, ordered by {self.measure}",
         )
 
-    def is_best(self, name: str) -> bool:
-        return name.casefold() in (tie.casefold() for tie in self.ties)
+    @property
+    def is_best(self) -> bool:
+        return self.options[self.place].name in self.ties
 
-    def is_best_left(self, name: str, because: str) -> bool:
-        """Return whether the reasons rule out, each by its name, all candidates that come before this one."""
-        place = next(at for at, option in enumerate(self.options) if option.name.casefold() == name.strip().casefold())
-        sentences = [text for text in re.split(r"(?<=[.;!?\]])\s+|\n", because) if RULED_OUT.search(text)]
-        return place > 0 and all(
-            any(mentions_candidate(text, option.name.casefold()) for text in sentences)
-            for option in self.options[:place]
-        )
+    def is_best_left(self, because: str) -> bool:
+        """Return whether the reasons rule out, each by its name, all candidates that come before the answer."""
+        return self.place > 0 and all(is_ruled_out(option.name, because) for option in self.options[: self.place])
+
+
+def is_ruled_out(name: str, because: str) -> bool:
+    """Return whether a sentence of the reasons says that a candidate may not be chosen."""
+    sentences = [text for text in re.split(r"(?<=[.;!?\]])\s+|\n", because) if RULED_OUT.search(text)]
+    return any(mentions_candidate(text, name.casefold()) for text in sentences)
+
+
+def describe_runner_up(runner_up: str, because: str, ranking: Ranking) -> str:
+    """Describe how the runner-up of an answer that is the best departs from the ranking.
+
+    Empty if it is the next or as good, is no candidate, or the reasons rule out those before it.
+
+    >>> sites = Ranking("cost", "min", (Option("Basel", 2.0), Option("Lyon", 3.0), Option("Bonn", 5.0)), unit="EUR")
+    >>> describe_runner_up("Bonn, 5 EUR", "Basel costs 2 EUR, Lyon 3 EUR.", sites)
+    'Bonn (5 EUR) is number 3 by cost; the next after Basel is Lyon (3 EUR).'
+    >>> describe_runner_up("Bonn", "Lyon is closed.", sites), describe_runner_up("Lyon", "Basel is cheap.", sites)
+    ('', '')
+    """
+    named = next(
+        (at for at, one in enumerate(ranking.options) if mentions_candidate(runner_up, one.name.casefold())), 0
+    )
+    best, *between = ranking.options[:named] or ranking.options[:1]
+    left = [one for one in between if not is_ruled_out(one.name, because)]
+    if not left or math.isclose(left[0].outcome, ranking.options[named].outcome, rel_tol=TIED):
+        return ""
+    after, given = (
+        f"{one.name} ({format_amount(one.outcome, ranking.unit)})" for one in (left[0], ranking.options[named])
+    )
+    return f"{given} is number {named + 1} by {ranking.measure}; the next after {best.name} is {after}."
 
 
 def find_compared_table(name: str, steps: Sequence[Step]) -> ComparedTable | None:
-    """Find the last ordered result with several candidates, one of which has this name; None without one."""
+    """Find the last ordered result with several candidates, one of which the answer names; None without one."""
     plain = name.strip().casefold()
     for step in reversed(steps):
         rows = step.observation.records
@@ -102,24 +131,40 @@ def find_compared_table(name: str, steps: Sequence[Step]) -> ComparedTable | Non
         ordered = find_order(step.action.input, rows)
         if candidates is None or ordered is None:
             continue
-        (column, names), (measure, goal) = candidates, ordered
+        (column, names, place), (measure, goal) = candidates, ordered
         if column == measure:
             continue
         options = [Option(text, float(row.fields[measure])) for text, row in zip(names, rows, strict=True)]  # type: ignore[arg-type]
         # A LIMIT of the query cuts without a word, so the number of candidates is not known then.
         total = None if LIMITED.search(step.action.input) else len(rows)
         total = step.observation.total if step.observation.truncated else total
-        return ComparedTable(rows[0].id.partition(".")[0], measure, goal, rows, options, total)
+        return ComparedTable(rows[0].id.partition(".")[0], measure, goal, rows, options, total, place)
     return None
 
 
-def find_candidate_names(plain: str, rows: Sequence[Record]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each column that names the rows, one of them so; with the names."""
+def find_candidate_names(plain: str, rows: Sequence[Record]) -> Iterator[tuple[str, list[str], int]]:
+    """Yield each column that names the rows, with the names and the place of the one that the answer is.
+
+    An answer may say more behind the name, such as its figure: "Elm, 412 EUR", and may name no other.
+
+    >>> rows = [Record("o1.r1", {"site": "Elm", "cost": 412}), Record("o1.r2", {"site": "Oak", "cost": 530})]
+    >>> [next(find_candidate_names(text, rows), None) for text in ("oak, 530 eur", "elm, not oak", "elmwood")]
+    [('site', ['Elm', 'Oak'], 1), None, None]
+    """
     for column in rows[0].fields:
         values = [str(row.fields.get(column)).strip() for row in rows]
         folded = [value.casefold() for value in values]
-        if folded.count(plain) == 1 and len(set(folded)) == len(folded):
-            yield column, values
+        if len(set(folded)) < len(folded):
+            continue
+        named = [at for at, name in enumerate(folded) if name and (name == plain or mentions_candidate(plain, name))]
+        exact = [at for at in named if folded[at] == plain]
+        if exact or (len(named) == 1 and has_letters(folded) and plain.startswith(folded[named[0]])):
+            yield column, values, (exact or named)[0]
+
+
+def has_letters(names: Sequence[str]) -> bool:
+    """Return whether each is a name and no number: an answer may begin with a count."""
+    return all(re.search(r"[^\W\d_]", name) for name in names)
 
 
 def find_order(query: str, rows: Sequence[Record]) -> tuple[str, Goal] | None:

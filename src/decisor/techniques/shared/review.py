@@ -6,6 +6,7 @@ that goes back costs a call, and objections that come one by one let the next er
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from decisor.errors import ParseError
@@ -23,9 +24,13 @@ from decisor.techniques.shared.answer import (
 from decisor.techniques.shared.compared import ComparedTable, explain_no_choice, find_compared_table, mentions_candidate
 from decisor.techniques.shared.model_draft import LEAST, MOST
 from decisor.techniques.shared.objections import holds_name
-from decisor.types import Objection, Observation, Pitfall
+from decisor.techniques.shared.objections.reading import stem
+from decisor.types import Goal, Objection, Observation, Pitfall
 
 FIRST = "{id} ({first}) comes first in your own order by {measure}: why is {name} better? Say it in because."
+WRONG_END = (
+    "{name} has the {which} {measure} ({id}), and the question asks for the other end. Say in because why it is best."
+)
 UNCITED = ("no_citation", "unknown_source", "not_compared")
 """Complaints about an answer that are made together with the objections to it."""
 
@@ -70,14 +75,14 @@ def list_objections(reply: LabelledReply, trajectory: Trajectory) -> Iterator[Ob
         yield Objection("candidate" if complaint.reason == "not_compared" else "row", str(complaint))
         decision = trajectory.decision(reply.answer or "", reply.because, runner_up=reply.runner_up)
     objections, compared = decision.evidence.objections, find_compared_table(decision.answer, trajectory.steps)
-    is_best_left = compared is not None and compared.is_best_left(decision.answer, reply.because)
+    is_best_left = compared is not None and compared.is_best_left(reply.because)
     if is_best_left:
         # The best that the rules allow need not be the first of a list that holds the others too.
         objections = tuple(objection for objection in objections if not is_of_place(objection, decision.answer))
     yield from objections
-    is_told = is_best_left or is_best_from_below(decision.answer, str(trajectory.question), compared)
+    is_told = is_best_left or is_best_from_below(str(trajectory.question), compared)
     is_told = is_told or any(objection.kind in ("candidate", "ranking") for objection in objections)
-    if compared is not None and not compared.is_best(decision.answer) and not is_told:
+    if compared is not None and not compared.is_best and not is_told:
         first = compared.options[0]
         text = FIRST.format(
             id=compared.records[0].id,
@@ -85,6 +90,10 @@ def list_objections(reply: LabelledReply, trajectory: Trajectory) -> Iterator[Ob
             measure=compared.measure,
             name=decision.answer,
         )
+        yield Objection("ranking", text)
+    if compared is not None and compared.is_best and not is_told and is_wrong_end(trajectory.question.text, compared):
+        which = "largest" if compared.goal == "max" else "smallest"
+        text = WRONG_END.format(id=compared.records[0].id, which=which, measure=compared.measure, name=decision.answer)
         yield Objection("ranking", text)
     cited = set(decision.evidence.ids)
     no_choice = explain_no_choice(decision.answer, cited, str(trajectory.question), trajectory.steps)
@@ -96,13 +105,24 @@ def list_objections(reply: LabelledReply, trajectory: Trajectory) -> Iterator[Ob
             yield from (pitfall for pitfall in observation.pitfalls if bears_on(pitfall, observation, decision.answer))
 
 
-def is_best_from_below(name: str, question: str, compared: ComparedTable | None) -> bool:
+def is_best_from_below(question: str, compared: ComparedTable | None) -> bool:
     """Return whether an answer is the last of all rows, and the question asks for the other extreme than the order."""
     if compared is None or compared.total != len(compared.options):
         return False
-    asked = {goal for goal, words in (("min", LEAST), ("max", MOST)) if words.search(question)}
-    is_last = compared.options[-1].name.casefold() == name.strip().casefold()
-    return is_last and len(asked) == 1 and compared.goal not in asked
+    return compared.place == len(compared.options) - 1 and is_other_end(question, compared.goal)
+
+
+def is_other_end(question: str, goal: Goal) -> bool:
+    """Return whether a question asks for one extreme, and that is not this one."""
+    asked = {asked for asked, words in (("min", LEAST), ("max", MOST)) if words.search(question)}
+    return len(asked) == 1 and goal not in asked
+
+
+def is_wrong_end(question: str, compared: ComparedTable) -> bool:
+    """Return whether an answer has the other extreme of a measure than the question asks for by the same words."""
+    said = {stem(word) for word in re.findall(r"[a-z]+", question.lower())}
+    measure = {stem(word) for word in re.findall(r"[a-z]+", compared.measure.lower())}
+    return is_other_end(question, compared.goal) and len(compared.ties) < len(compared.options) and measure <= said
 
 
 def is_of_place(objection: Objection, name: str) -> bool:

@@ -31,6 +31,8 @@ from decisor.types import Objection, ObjectionKind
 
 MOST_ROWS = 8
 """Rows of which every pair is calculated with."""
+CLOSE = 0.2
+"""Distance, as a natural logarithm, within which a number of the row was likely meant."""
 RANGE = re.compile(r"\b(?:between|zwischen|entre)\b(?:[^.;]{0,30}\b(?:and|und|et|y)\b)?\s*[$€£]?$|\d\s*[–-]\s*$", re.I)
 """What stands before an end of a range."""
 OTHERS = re.compile(
@@ -155,6 +157,8 @@ class FigureCheck(AnswerReading):
         is_row_number = figure.digits < 4 and not figure.unit and not before.strip("| *#")
         if figure.is_word or (is_row_number and clause.heads):
             return False
+        if (own := clause.cited_for(figure)) and own in clause.rows_before(figure.start):
+            return True  # "Elm has 3 of them [o1.r2]", where o1.r2 is Elm's
         return figure.digits > 1 or bool(figure.unit or clause.heads) or before.rstrip().endswith(("X (", "X:"))
 
     def is_beside_name(self, figure: Quantity, clause: Clause) -> bool:
@@ -194,7 +198,9 @@ class FigureCheck(AnswerReading):
         """Return whether a calculation in the text gives it, or starts from it and a cited row holds it."""
         is_cited = any(cell.id in self.claims.cited for cell in self.ground.cells_with(figure))
         return any(
-            fits(figure, calculation.value) or (is_cited and figure.text in calculation.operands)
+            # Results are cut off as often as rounded: 172.9027 is written as 172.902.
+            any(abs(abs(one.value) - abs(calculation.value)) <= 2 * one.room for one in figure.meanings)
+            or (is_cited and figure.text in calculation.operands)
             for calculation in clause.calculations
         )
 
@@ -375,9 +381,12 @@ class FigureCheck(AnswerReading):
         return Objection(kind, f"{wrote}; no row that you cite says so.")
 
     def nearest(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> Cell | None:
-        """Return the number of these rows that was likely meant: of the column named beside it, or the nearest."""
+        """Return the number of these rows that was likely meant: of the column named beside it, or in which the figure
+        stands for others, or close by. Empty where that is open: a wrong column would be copied.
+        """
         value = abs(figure.meanings[0].value)
         wanted = self.noun_columns(figure, clause)
+        wanted = wanted or {cell.column for cell in self.cells(figure, clause) if figure.digits > 1}
         cells = [cell for cell in self.ground.cells if cell.id in rows and cell.value and cell.column]
         cells = [cell for cell in cells if not wanted or cell.column in wanted]
         if not cells or not value:
@@ -388,7 +397,7 @@ class FigureCheck(AnswerReading):
         # By ratio, not by difference: numbers of different columns differ in size. A 1 is mostly a flag.
         numbers = [cell for cell in cells if wanted or cell.value != 1]
         best = min(numbers, key=lambda cell: abs(math.log(cell.value / value)), default=None)
-        return best if best and (wanted or abs(math.log(best.value / value)) < 1) else None
+        return best if best and (wanted or abs(math.log(best.value / value)) < CLOSE) else None
 
 
 def find_nearby_words(text: str, figure: Quantity) -> set[str]:

@@ -75,6 +75,8 @@ MAX = r"highest|most|largest|biggest|greatest|maximum|longest"
 MIN = r"lowest|least|fewest|smallest|cheapest|shortest|minimum"
 HEAD = re.compile(r"(?<!\ball )(?<!\bits )(?<!\btheir )\b([A-Za-z]{3,})[*\"`]*\s*[:=][\s*\"`]*$")
 """A word before a colon that says what the figure after it is: "orders: 34", and not "over all orders: 34 EUR"."""
+COUNTED = re.compile(r"\d\s+[A-Za-z]+\s*=\s*$")
+"""A word that is what was counted, and does not say what the figure after it is: "93.53 over 93 tracks = 1.0057"."""
 BARE_NUMBER = re.compile(
     rf"(?<![\w.,$€£%-])\d+(?![\w%])(?![.,]\d)(?!\s*(?:[%€$£]|(?:{'|'.join(map(re.escape, sorted(UNIT_OF)))})\b))", re.I
 )
@@ -397,7 +399,7 @@ class Clause:
     @cached_property
     def calculations(self) -> list[WrittenCalculation]:
         """Calculations that it writes out, such as 66 + 56 = 122."""
-        return list(find_written_calculations(re.sub(r"[$€£*](?=\s*\d)", "", self.text)))
+        return list(find_written_calculations(re.sub(r"[$€£](?=\s*\d)|(?<![\d*])\*{1,2}(?=\d)", "", self.text)))
 
     def around(self, figure: Quantity) -> tuple[str, str]:
         """Return the text before and after a figure."""
@@ -407,7 +409,9 @@ class Clause:
         """Return the rows of the name before a place, narrowed by the names before that."""
         rows: frozenset[str] = frozenset()
         for name in reversed([name for name in self.names if name.end <= at]):
-            if rows and not rows & name.ids:
+            lost = {table_of(id) for id in (rows & self.cited_ids) - name.ids}
+            # "Into Genua: Elm gains 5 [o7.r1]": only o2 holds both names, and o7 is what is spoken of.
+            if rows and (not rows & name.ids or lost - {table_of(id) for id in rows & name.ids}):
                 break
             rows = rows & name.ids if rows else name.ids
         return rows
@@ -526,8 +530,16 @@ class AnswerReading:
     def noun_columns(self, figure: Quantity, clause: Clause) -> set[str]:
         """Return the columns that the word after a figure names, or the head above it: "34 orders"."""
         before, after = clause.around(figure)
+        # "late 2 of orders 123": the column is named before the figure.
+        ahead = re.search(r"([A-Za-z]\w+)[\s*\"`]*$", before)
+        if (
+            ahead
+            and not clause.heads
+            and (columns := {one.name for one in self.ground.columns if one.name == ahead[1]})
+        ):
+            return columns
         match = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", after)
-        match = match or HEAD.search(before)
+        match = match or (HEAD.search(before) if not COUNTED.search(before) else None)
         if clause.heads:
             at = len(SEPARATOR.findall(before))
             match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", clause.heads[at]) if at < len(clause.heads) else None
