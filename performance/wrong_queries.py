@@ -1,6 +1,6 @@
 """Measure what the rules on wrong queries find, and how often they speak of a right one.
 
-    DECISOR_DATA=../shared/data python performance/wrong_queries.py [build|kept] [--show RULE]
+    DECISOR_DATA=../shared/data python performance/wrong_queries.py [build|kept] [--show RULE] [--spider FOLDER]
 
 A minute. Needs the folders ``nl2sql_bugs`` (queries of NL2SQL systems, labelled right or wrong), ``defog`` and ``acme``
 (right queries on real rows), laid out as their own READMEs say. Each corpus is halved by a rule that looks at nothing
@@ -9,7 +9,10 @@ their id's first byte is even. ``kept`` is the half that no rule was written by.
 
 Prints, per rule and in all, wrong and right queries that are flagged, precision (with its 95 % interval of Wilson) and
 recall; the same for each database by the rules that held on the others; flagged right queries of each corpus; flagged
-wrong ones by kind of mistake; milliseconds a query. ``--show RULE`` lists what one rule says.
+wrong ones by kind of mistake; questions that cannot be answered (of defog, and Spider's asked of another database) to
+which unmet_question objects, with a query that answers anyway; milliseconds a query. ``--show RULE`` lists what one
+rule says. ``--spider FOLDER`` adds the right queries of Spider's development set (its dev.json and tables.json), which
+no rule was written by; the rows of its tables are made up too.
 The rows of nl2sql_bugs are made up, so rules that read stored values are left out there.
 """
 
@@ -28,7 +31,7 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -42,6 +45,7 @@ from head import words
 DATA = Path(os.environ.get("DECISOR_DATA", "../shared/data"))
 STORED = {"unstored_value", "limit_order", "text_dates", "not_in_nulls"}
 """Rules that read stored values."""
+MADE_UP = ("nl2sql_bugs", "spider")
 ROUNDS = 3
 
 
@@ -73,13 +77,25 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def make_texts_differ(path: Path) -> None:
-    """Make all texts outside keys differ: rows that are made up say nothing of which names are unique."""
+    """Make all texts outside keys differ, and those of keys for different things: rows that are made up say nothing of
+    which names are unique, and number the keys of all tables alike."""
     with closing(sqlite3.connect(path)) as db, db:
-        for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            keys = {row[3] for row in db.execute(f'PRAGMA foreign_key_list("{table}")')}
+        target_of = {}
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            for _, _, target, column, key, *_ in db.execute(f'PRAGMA foreign_key_list("{table}")'):
+                primary = [row[1] for row in db.execute(f'PRAGMA table_info("{target}")') if row[5]]
+                target_of[table.lower(), column.lower()] = (target.lower(), (key or primary[0]).lower())
+        for table in tables:
             for _, column, kind, _, _, key in db.execute(f'PRAGMA table_info("{table}")').fetchall():
-                if kind.upper().startswith(("TEXT", "VARCHAR")) and not key and column not in keys:
-                    db.execute(f'UPDATE OR IGNORE "{table}" SET "{column}" = "{column}" || rowid')
+                place = (table.lower(), column.lower())
+                suffix = "rowid"
+                if key or place in target_of or place in target_of.values():
+                    while place in target_of and target_of[place] != place:
+                        place = target_of[place]
+                    suffix = f"' {place[0]}'"
+                if kind.upper().startswith(("TEXT", "VARCHAR")):
+                    db.execute(f'UPDATE OR IGNORE "{table}" SET "{column}" = "{column}" || {suffix}')
 
 
 def read_bugs(data: Path, built: Path, building: bool) -> list[Case]:
@@ -104,6 +120,84 @@ def read_bugs(data: Path, built: Path, building: bool) -> list[Case]:
         for row in rows
         if is_for_building(row["db"], names) == building
     ]
+
+
+def read_spider(folder: Path, data: Path, built: Path, building: bool) -> list[Case]:
+    """Read Spider, its databases filled with made-up rows as those of nl2sql_bugs are."""
+    rows = json.loads((folder / "dev.json").read_text(encoding="utf8"))
+    names = {row["db_id"] for row in rows}
+    half = [name for name in names if is_for_building(name, names) == building]
+    schemas: dict[str, Any] = {}
+    for db in json.loads((folder / "tables.json").read_text(encoding="utf8")):
+        titles, types = db["table_names_original"], db["column_types"]
+        places = [(titles[at] if at >= 0 else "", name) for at, name in db["column_names_original"]]
+        kinds = {"text": "TEXT", "number": "NUMERIC", "time": "DATETIME"}
+        tables: dict[str, Any] = {name: {} for name in titles if not name.startswith("sqlite_")}
+        for title, table in tables.items() if db["db_id"] in half else ():
+            columns = [
+                {"name": name, "type": kinds.get(types[at], "TEXT")}
+                for at, (home, name) in enumerate(places)
+                if home == title
+            ]
+            keys = [places[at][1] for at in db["primary_keys"] if places[at][0] == title]
+            links = [(places[one][1], *places[other]) for one, other in db["foreign_keys"] if places[one][0] == title]
+            lines = [f'"{column["name"]}" {column["type"]}' for column in columns]
+            lines += [f"PRIMARY KEY ({', '.join(map(quote, keys))})"] if keys else []
+            lines += [f'FOREIGN KEY ("{own}") REFERENCES "{target}" ("{key}")' for own, target, key in links]
+            table |= {"name": title, "columns": columns, "primary_keys": keys}
+            table |= {"ddl": f'CREATE TABLE "{title}" ({", ".join(lines)})'}
+            table |= {"foreign_keys": [{"from": own, "to_table": to, "to_column": key} for own, to, key in links]}
+        schemas |= {db["db_id"]: {"tables": tables}} if db["db_id"] in half else {}
+    script = built / "score.py"
+    script.write_text((data / "nl2sql_bugs" / "score.py").read_text(encoding="utf8"), encoding="utf8")
+    (built / "schema.json").write_text(json.dumps(schemas), encoding="utf8")
+    subprocess.run([sys.executable, str(script), "build", str(built)], check=True, stdout=subprocess.DEVNULL)
+    for name in half:
+        make_texts_differ(built / f"{name}.sqlite")
+    return [
+        Case("spider", str(at), built / f"{row['db_id']}.sqlite", row["question"], "", row["query"], True)
+        for at, row in enumerate(rows)
+        if row["db_id"] in half
+    ]
+
+
+def quote(name: str) -> str:
+    return f'"{name}"'
+
+
+def swap_databases(cases: list[Case]) -> list[Case]:
+    """Ask each question of the next database."""
+    databases = sorted({case.database for case in cases})
+    return [replace(case, database=databases[databases.index(case.database) - 1]) for case in cases]
+
+
+def read_unanswerable(data: Path, building: bool) -> list[Case]:
+    folder = data / "defog"
+    names = {row["db"] for row in read_lines(folder / "questions.jsonl")}
+    return [
+        Case(
+            "defog", row["id"], folder / "databases" / row["db"] / f"{row['db']}.sqlite", row["question"], "", "", False
+        )
+        for row in read_lines(folder / "unanswerable.jsonl")
+        if is_for_building(row["db"], names) == building
+    ]
+
+
+async def count_unmet(cases: list[Case]) -> int:
+    """Return to how many questions is objected if a query that counts a table's rows answers them."""
+    found = 0
+    for database, group in groupby(sorted(cases, key=lambda case: str(case.database)), key=lambda case: case.database):
+        tool = await SqlTool.open(f"sqlite:///{database}")
+        assert tool.pitfalls is not None
+        query = f'SELECT COUNT(*) FROM "{tool.tables[0].name}"'
+        result = await tool.worker.run(query)
+        for case in group:
+            log = QuestionLog(AskedQuestion(case.question, is_alone=True))
+            found += any(
+                pitfall.kind == "unmet_question" for pitfall in await tool.pitfalls.look(query, result, log=log)
+            )
+        await tool.close()
+    return found
 
 
 def read_defog(data: Path, building: bool) -> list[Case]:
@@ -143,14 +237,14 @@ async def look_at(cases: list[Case]) -> list[float]:
         tool = await SqlTool.open(f"sqlite:///{database}")
         assert tool.pitfalls is not None
         for case in group:
-            asked = AskedQuestion(case.question, case.rules)
+            asked = AskedQuestion(case.question, case.rules, is_alone=True)
             result: Table | None
             try:
                 result = await tool.worker.run(case.sql)
             except ToolError:
                 result = None
-            if case.corpus == "nl2sql_bugs":
-                result = None
+            if case.corpus in MADE_UP:
+                result = Table(("n",), ((1,),))
             best = 9.0
             for number in range(ROUNDS + 1):
                 began = time.thread_time()
@@ -158,7 +252,7 @@ async def look_at(cases: list[Case]) -> list[float]:
                 if number:
                     best = min(best, time.thread_time() - began)
             seconds.append(best)
-            if case.corpus == "nl2sql_bugs":
+            if case.corpus in MADE_UP:
                 case.found = [pitfall for pitfall in case.found if pitfall.kind not in STORED]
         await tool.close()
     return seconds
@@ -213,7 +307,7 @@ def print_figures(cases: list[Case], seconds: list[float]) -> None:
         print_row(name, cases, {name})
     print_row("all", cases, kinds)
     print_left_out(cases, kinds)
-    for corpus in ("nl2sql_bugs", "defog", "acme"):
+    for corpus in sorted({case.corpus for case in cases}):
         right = [case for case in cases if case.corpus == corpus and case.is_right]
         flagged = sum(bool(case.found) for case in right)
         objected = sum(any(pitfall.strength == "wrong" for pitfall in case.found) for case in right)
@@ -229,11 +323,18 @@ def print_figures(cases: list[Case], seconds: list[float]) -> None:
     print(f"milliseconds a query: median {median:.2f}, 99 of 100 under {last:.2f}, most {milliseconds[-1]:.2f}")
 
 
-async def main(half: str, shown: str) -> None:
+async def main(half: str, shown: str, spider: str) -> None:
     data, building = DATA, half != "kept"
     with tempfile.TemporaryDirectory() as folder:
         cases = [*read_bugs(data, Path(folder), building), *read_defog(data, building), *read_acme(data, building)]
+        unanswerable = {"defog": read_unanswerable(data, building)}
+        if spider:
+            made = Path(folder) / "spider"
+            made.mkdir()
+            cases += (known := read_spider(Path(spider), data, made, building))
+            unanswerable["spider, of another database"] = swap_databases(known)
         seconds = await look_at(cases)
+        unmet = {name: f"{await count_unmet(group)} of {len(group)}" for name, group in unanswerable.items()}
     for case in cases if shown else ():
         for pitfall in case.found:
             if pitfall.kind == shown or shown == "all":
@@ -244,9 +345,11 @@ async def main(half: str, shown: str) -> None:
             print(f"{case.id} {case.mistakes}\n  {case.question}\n  {case.rules}\n  {' '.join(case.sql.split())}")
     print(f"half: {half}")
     print_figures(cases, seconds)
+    print(f"questions that cannot be answered, objected to: {unmet}")
 
 
 if __name__ == "__main__":
     arguments = words(__doc__)
     shown = arguments[arguments.index("--show") + 1] if "--show" in arguments else ""
-    asyncio.run(main("kept" if "kept" in arguments else "build", shown))
+    spider = arguments[arguments.index("--spider") + 1] if "--spider" in arguments else ""
+    asyncio.run(main("kept" if "kept" in arguments else "build", shown, spider))

@@ -48,6 +48,36 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ),
     (
         "idle_table",
+        "Which sets were sold?",
+        "",
+        "SELECT s.code FROM sets s JOIN cards c ON c.set_code = s.code WHERE s.block = 'Core' ORDER BY s.code",
+        # It counts the rows of cards.
+        "SELECT s.code FROM sets s JOIN cards c ON c.set_code = s.code GROUP BY s.code HAVING COUNT(*) > 1",
+    ),
+    (
+        "unfounded_value",
+        "Which sets are Alphan?",
+        "",
+        "SELECT code FROM sets WHERE name = 'Coldsnap'",
+        # As French players are of France.
+        "SELECT code FROM sets WHERE name = 'Alpha'",
+    ),
+    (
+        "lost_order",
+        "Which sets have at least two cards, and the highest price?",
+        "",
+        "SELECT set_code FROM cards GROUP BY set_code",
+        "SELECT set_code, MAX(price) FROM cards GROUP BY set_code HAVING COUNT(*) >= 2",
+    ),
+    (
+        "lost_condition",
+        "What are the names of all cards?",
+        "names refers to the name of a card; all cards refers to reprint",
+        "SELECT released FROM cards WHERE border = 'black'",
+        "SELECT reprint FROM cards WHERE reprint = 1",
+    ),
+    (
+        "idle_table",
         "What is the code of Ice Age?",
         "",
         "SELECT s.code FROM sets s JOIN cards c ON c.set_code = s.code WHERE s.block = 'Ice Age'",
@@ -150,8 +180,17 @@ CASES: list[tuple[str, str, str, str, str]] = [
         "lost_condition",
         "How many plain cards are there?",
         "plain means border = 'black' and released is not null",
+        "SELECT name, released FROM cards WHERE border = 'black'",
+        # What is compared is no NULL.
         "SELECT COUNT(*) FROM cards WHERE border = 'black' AND released > ''",
-        "SELECT COUNT(*) FROM cards WHERE border = 'black' AND released IS NOT NULL",
+    ),
+    (
+        "lost_condition",
+        "How many late cards are there?",
+        "late refers to released > 2005 and price",
+        "SELECT COUNT(*) FROM cards WHERE released > 1999 AND price > 0",
+        # Of whole numbers, > 2005 is >= 2006.
+        "SELECT COUNT(*) FROM cards WHERE released >= 2006 AND price > 0",
     ),
     (
         "lost_order",
@@ -320,6 +359,44 @@ async def test_a_question_of_whole_numbers_means_their_division(shop: SqlTool) -
     assert await find_kinds(shop, "SELECT SUM(reprint) / COUNT(*) FROM cards", asked) == set()
 
 
+PAPER = "How does the chemical composition of paper affect its durability?"
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_told"),
+    [
+        (AskedQuestion(PAPER, is_alone=True), True),
+        # Other data may tell.
+        (AskedQuestion(PAPER), False),
+        # Rules and definitions have the words.
+        (AskedQuestion(PAPER, "", "Durability is the composition of paper by price.", is_alone=True), False),
+        # A value that the query found, and words of no subject.
+        (AskedQuestion("Which old ones are white, and how many came out last month?", is_alone=True), False),
+        # Half of the words are met; of another language nothing is known.
+        (AskedQuestion("What is the resale value of a card by border?", is_alone=True), False),
+        (AskedQuestion("Welche Karte ist am haltbarsten verarbeitet?", is_alone=True), False),
+    ],
+)
+async def test_a_question_whose_words_nothing_meets(shop: SqlTool, asked: AskedQuestion, is_told: bool) -> None:
+    query = "SELECT AVG(price) FROM cards WHERE border = 'white'"
+    assert ("unmet_question" in await find_kinds(shop, query, asked)) == is_told
+    assert "unmet_question" not in await find_kinds(shop, query.replace("white", "blue") + " GROUP BY border", asked)
+
+
+async def test_an_answer_to_a_question_that_the_data_do_not_tell_goes_back_once(shop: SqlTool, tmp_path: Path) -> None:
+    llm = ScriptedLLM(
+        [
+            "Thought: look\nAction: sql\nAction input: SELECT name, price FROM cards ORDER BY price DESC",
+            "Final answer: Black Lotus\nBecause: 900 [o1.r1]",
+            "Final answer: unknown\nBecause: the data do not tell of paper",
+        ]
+    )
+    async with decisor.open(db=f"sqlite:///{tmp_path}/shop.db") as data:
+        result = await data.ask(PAPER, llm=llm, technique="iter_rag", settings={"calling": "text"})
+    assert "speaks of: chemical, composition, paper, affect, durability." in str(llm.seen[2])
+    assert result.answer == ""
+
+
 async def test_nothing_is_asked_of_a_query_whose_question_is_not_known(shop: SqlTool) -> None:
     observation = await shop.call("SELECT c.id FROM cards c WHERE c.border = 'white' AND c.price > 7")
     assert observation.pitfalls == ()
@@ -349,6 +426,36 @@ async def test_a_reference_without_a_column_is_to_the_primary_key(tmp_path: Path
     wrong = await tool.call(right.replace("l.id = m.league_id", "l.id = m.id"))
     await tool.close()
     assert wrong.pitfalls[0].kind == "keyless_join"
+
+
+async def test_two_tables_may_share_a_key_of_texts_that_no_foreign_key_declares(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "lands.db")) as db:
+        db.executescript("""CREATE TABLE lands (code TEXT PRIMARY KEY, name TEXT);
+            CREATE TABLE wealth (iso TEXT PRIMARY KEY, gdp REAL);
+            CREATE TABLE ports (id INTEGER PRIMARY KEY, land TEXT REFERENCES lands(code));
+            CREATE TABLE ships (imo TEXT PRIMARY KEY, gdp REAL);
+            CREATE TABLE crews (fleet INTEGER PRIMARY KEY, size INTEGER);
+            CREATE TABLE fleets (id INTEGER PRIMARY KEY, size INTEGER);
+            CREATE TABLE yards (id INTEGER PRIMARY KEY, size INTEGER);
+            INSERT INTO lands VALUES ('FR', 'France'), ('PT', 'Portugal');
+            INSERT INTO wealth VALUES ('PT', 0.3), ('XK', 0.01);
+            INSERT INTO ports VALUES (1, 'PT'); INSERT INTO ships VALUES ('IMO 9074729', 0.1);""")
+    tool = await SqlTool.open(f"sqlite:///{tmp_path}/lands.db")
+    shared = [
+        "SELECT l.name FROM lands l JOIN wealth w ON w.iso = l.code WHERE w.gdp > 0.1",
+        "SELECT p.id FROM ports p JOIN wealth w ON w.iso = p.land WHERE w.gdp > 0.1",
+        # A column that is named for the other table.
+        "SELECT c.size FROM crews c JOIN fleets f ON c.fleet = f.id WHERE f.size IS NULL",
+    ]
+    assert [(await tool.call(query)).pitfalls for query in shared] == [(), (), ()]
+    apart = [query.replace("wealth", "ships").replace("w.iso", "w.imo").replace("fleets", "yards") for query in shared]
+    texts = [pitfall.text for query in apart for pitfall in (await tool.call(query)).pitfalls]
+    await tool.close()
+    assert texts == [
+        "w.imo = l.code compares the keys of ships and lands, which stand for different things.",
+        "w.imo = p.land follows no key: ports.land holds values of lands.code, ships.imo does not. Join through lands.",
+        "c.fleet = f.id compares the keys of crews and yards, which stand for different things.",
+    ]
 
 
 async def test_the_place_is_the_part_of_the_statement(shop: SqlTool) -> None:

@@ -291,7 +291,10 @@ class Data:
         models = await self.models(question, choice)
         topic = question.topic
         databases = await focus_databases(topic, limit_database_scans(self.databases, request.max_scan))
-        databases = [compare_with_question(tool, question, self.definitions.get(tool.name, ())) for tool in databases]
+        is_alone = len(self.tools) == 1
+        databases = [
+            compare_with_question(tool, question, self.definitions.get(tool.name, ()), is_alone) for tool in databases
+        ]
         tools = add_combine_tool([*databases, *models, *self.tools[len(databases) :]])
         meaning = find_meaning(topic, databases, self.definitions, tools)
         own, needs = meaning.around(databases), meaning.needs()

@@ -227,7 +227,9 @@ def find_meaning(
     return Meaning(defined, definitions, modelled)
 
 
-def compare_with_question(tool: Database, question: Question, definitions: Iterable[Definition]) -> Database:
+def compare_with_question(
+    tool: Database, question: Question, definitions: Iterable[Definition], is_alone: bool
+) -> Database:
     """Return a database whose queries are compared with a question; other tools than SQL are left as they are."""
     from decisor.databases.sql import SqlTool
 
@@ -238,7 +240,7 @@ def compare_with_question(tool: Database, question: Question, definitions: Itera
 
     earlier = (*question.earlier.before, question.earlier.question) if question.earlier else ()
     known = "\n".join([*earlier, *map(format_definition, definitions)])
-    return tool.compare_with(AskedQuestion(question.text, f"{question.rules}\n{question.goal}", known))
+    return tool.compare_with(AskedQuestion(question.text, f"{question.rules}\n{question.goal}", known, is_alone))
 
 
 async def draft_definitions(db: Place, llm: LLM | str | None = None, limits: Limits = Limits()) -> ImportedDefinitions:

@@ -40,7 +40,7 @@ async def and_or(rule_input: RuleInput) -> list[Pitfall]:
                 f"AND binds before OR: {rule_input.shorten(single[-1])} alone is enough for a row, whatever the "
                 "conditions joined by AND say. Put brackets around the part with OR, or around the part with AND."
             )
-            pitfalls.append(rule_input.pitfall("and_or", node, text))
+            pitfalls.append(rule_input.pitfall("and_or", node, text, "ask"))
     return pitfalls
 
 

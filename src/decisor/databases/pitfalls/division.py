@@ -36,7 +36,7 @@ async def integer_division(rule_input: RuleInput) -> list[Pitfall]:
                     f"{rule_input.shorten(node)} divides whole numbers and drops what is behind the point. Write "
                     "* 1.0 / for the exact share."
                 )
-                pitfalls.append(Pitfall("integer_division", text))
+                pitfalls.append(Pitfall("integer_division", text, strength="ask"))
     return pitfalls
 
 

@@ -3,8 +3,8 @@
     SELECT c.name FROM cards c JOIN sets s ON c.id = s.id WHERE s.name = 'Coldsnap'
 
 compares two numbers that have nothing to do with each other: the key is cards.set_code = sets.code (keyless_join). Keys
-are declared, or guessed from names and values. Columns of one name in two tables count as keys where nothing else joins
-the two.
+are declared, or guessed from names and values. Columns of one name in two tables, or with a text in common, count as
+keys where nothing else joins the two.
 
     SELECT s.code FROM sets s JOIN translations t ON t.set_code = s.code WHERE s.block = 'Ice Age'
 
@@ -15,16 +15,17 @@ under the parent's own key, may be there to choose rows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqlglot import Expr, exp
 
 from decisor.databases.pitfalls.blocks import FromColumn, FromItem, SelectBlock, find_column
 from decisor.databases.pitfalls.fan_out import find_multipliers
-from decisor.databases.pitfalls.rule import RuleInput
+from decisor.databases.pitfalls.rule import RuleInput, StoredData
 from decisor.databases.pitfalls.statement import KeyLinks, Place
 from decisor.databases.schema import ColumnInfo, TableInfo
+from decisor.databases.schema_search import name_words
 from decisor.types import Pitfall
 
 NUMBER_TYPE = re.compile(r"int|real|num|dec|float|double|serial|money", re.I)
@@ -38,7 +39,7 @@ async def keyless_join(rule_input: RuleInput) -> list[Pitfall]:
         for pair in equal_columns(block):
             groups.setdefault(frozenset({pair.first.source, pair.second.source}), []).append(pair)
         for pairs in groups.values():
-            reasons = [explain_keyless(pair, links) for pair in pairs]
+            reasons = [await explain_keyless(pair, links, rule_input.stored) for pair in pairs]
             # One condition that follows a key is enough; the others filter.
             if all(reasons):
                 pitfalls.append(rule_input.pitfall("keyless_join", pairs[0].condition, reasons[0]))
@@ -72,7 +73,7 @@ def equal_columns(block: SelectBlock) -> Iterator[ColumnPair]:
                 yield ColumnPair(condition, first, second, (tables[0], tables[1]))
 
 
-def explain_keyless(pair: ColumnPair, links: KeyLinks) -> str:
+async def explain_keyless(pair: ColumnPair, links: KeyLinks, stored: StoredData) -> str:
     """Say why a condition follows no key; '' if it may follow one."""
     (first, second), (one_place, other_place) = pair.tables, pair.places
     if links.root(one_place) == links.root(other_place):
@@ -84,7 +85,10 @@ def explain_keyless(pair: ColumnPair, links: KeyLinks) -> str:
     kinds = [kind_of_type(column) for column in columns]
     if all(kinds) and kinds[0] != kinds[1]:
         return f"{{}} compares a column of {kinds[0]}s with a column of {kinds[1]}s: they hold different things."
-    if one_place[1] == other_place[1] and one_place[1] != "id":
+    if (one_place[1] == other_place[1] and one_place[1] != "id") or await share_values(pair, kinds, stored):
+        return ""
+    # flights.airline = airlines.uid
+    if name_words(one_place[1]) & name_words(second.name) or name_words(other_place[1]) & name_words(first.name):
         return ""
     for place, opposite in (pair.places, pair.places[::-1]):
         if (target := links.target_of.get(place)) is not None:
@@ -93,8 +97,20 @@ def explain_keyless(pair: ColumnPair, links: KeyLinks) -> str:
                 f"not. Join through {target[0]}."
             )
     if is_whole_key(columns[0], first) and is_whole_key(columns[1], second):
-        return f"{{}} compares the keys of {first.name} and {second.name}, which number different things."
+        return f"{{}} compares the keys of {first.name} and {second.name}, which stand for different things."
     return ""
+
+
+async def share_values(pair: ColumnPair, kinds: Sequence[str], stored: StoredData) -> bool:
+    """Return whether two columns have a value in common that is no number: numbers agree by chance, texts do not."""
+    sources = (pair.first, pair.second)
+    if kinds == ["number", "number"]:
+        return False
+    first, second = (f"{name}.{stored.quoted_column(*place)}" for name, place in zip("ab", sources, strict=True))
+    tables = f"{pair.first.source.text} AS a JOIN {pair.second.source.text} AS b"
+    table = await stored.rows(f"SELECT 1 FROM {tables} ON {first} = {second} LIMIT 1")
+    # No alarm without an answer.
+    return table is None or bool(table.rows)
 
 
 def kind_of_type(column: ColumnInfo | None) -> str:
@@ -137,9 +153,8 @@ async def idle_table(rule_input: RuleInput) -> list[Pitfall]:
 
 def counts_rows(block: SelectBlock) -> bool:
     """Return whether a SELECT counts rows with COUNT(*): then each joined table counts."""
-    return any(
-        isinstance(count.this, exp.Star) for item in block.select.expressions for count in item.find_all(exp.Count)
-    )
+    counts = block.select.find_all(exp.Count)
+    return any(isinstance(count.this, exp.Star) and count.parent_select is block.select for count in counts)
 
 
 def find_uses(block: SelectBlock) -> dict[FromItem, set[FromItem | None]]:

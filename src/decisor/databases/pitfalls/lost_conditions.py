@@ -6,6 +6,12 @@
 has lost 30,000 (lost_number); a text in quotes is lost likewise (lost_text). Rules such as "active refers to status =
 'A'" state a condition for a word of the question: a query that does not use the column, or not with that value, has
 lost it (lost_condition). All queries for the question count together, and one that only looks around loses nothing.
+
+    question: How does the composition of paper affect its durability?
+    SELECT AVG(price) FROM flights WHERE stops = 0
+
+answers from data that do not tell: most words of the question, three at least, are met by no name, comment, value or
+definition, nor by a text that the queries found (unmet_question). Words of time, order, form and choice say nothing.
 """
 
 from __future__ import annotations
@@ -15,15 +21,57 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
-from decisor.databases.pitfalls.question import StatedCondition, normalize_text, numbers_in_text
+from decisor.databases.pitfalls.question import QUOTED, StatedCondition, normalize_text, numbers_in_text
 from decisor.databases.pitfalls.rule import RuleInput
-from decisor.databases.schema_search import stemmed_words
+from decisor.databases.schema_search import question_words, stemmed_words
 from decisor.types import Pitfall
 
 WORD = re.compile(r"\w+")
+BEFORE_COLUMN = re.compile(r"[(.,`]\s*$")
+AFTER_COLUMN = re.compile(r"`|\s*(?:[=<>!),]|(?:is|in|like|between|contains?)\b)", re.I)
 SIGNS: dict[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
+STEPS = {">": 1, "<=": 1, "<": -1, ">=": -1}
 MIRRORED = str.maketrans("<>", "><")
 TABLE_ALIAS = re.compile(r"[a-z]\d", re.I)
+
+
+IS_ENGLISH = re.compile(r"\b(?:the|what|how|which|who)\b", re.I)
+GENERAL = frozenset(
+    stemmed_words(
+        """average mean high higher highest low lower lowest great greater greatest large larger largest
+        small smaller smallest short shorter shortest long longer longest number total count amount sum
+        maximum minimum particular specific different distinct unique every year yearly month monthly week
+        weekly day daily today date quarter hour minute second time current currently recent earlier
+        earliest latest first last past previous prior top percentage percent ratio proportion share name
+        called older oldest younger youngest used use using value data database record before after since
+        during please tell me equal exceed ever never any much overall compare compared difference
+        descending ascending sorted alphabetical alphabetically id both neither except but corresponding
+        associated belong related contain kind type new old good best better worst common frequently popular
+        same above below than inclusive exclusive hh mm yyyy iso absolute integer decimal answer format
+        whole split being got come he she his her they result output column row refer note s t don doesn won
+        want now choose pick select recommend drop open close keep stop start buy sell hire invest cut raise
+        change increase decrease improve maximize minimize worth prefer option candidate decision decide
+        would cheapest dearest few pay paid spend spent happen happened happening people exactly january
+        february march april june july august september october november december"""
+    )
+)
+"""Words of questions that data answer without having them."""
+
+
+async def unmet_question(rule_input: RuleInput) -> list[Pitfall]:
+    asked, result = rule_input.asked, rule_input.result
+    if not asked.is_alone or not result or not result.rows or not rule_input.is_answer:
+        return []
+    words = [word for word in question_words(QUOTED.sub(" ", asked.text)) if word not in GENERAL and not word.isdigit()]
+    # Names may be written in one word, and verbs for nouns: departure, to depart.
+    texts = [*asked.known_stems, *stemmed_words(" ".join(rule_input.literals))]
+    spelling = f"{rule_input.catalog.words}{' '.join(texts)} "
+    unmet = [word for word in words if (word[:5] if len(word) > 3 else f" {word} ") not in spelling]
+    spelt = [word for word in dict.fromkeys(WORD.findall(asked.text)) if {*stemmed_words(word)} & {*unmet}]
+    if len(spelt) < 3 or len(unmet) * 3 < len(words) * 2 or not IS_ENGLISH.search(asked.text):
+        return []
+    text = f"No table, column, value or definition speaks of: {', '.join(spelt)}. If the data do not tell, say so."
+    return [Pitfall("unmet_question", text)]
 
 
 async def lost_number(rule_input: RuleInput) -> list[Pitfall]:
@@ -62,12 +110,18 @@ def abbreviates(code: str, text: str) -> bool:
 
 def names_in_text(text: str, columns: Mapping[str, str]) -> Iterator[str]:
     """Yield the columns that a text names, in lower case; ANA is not named where ``ANA pattern`` is, a column too."""
-    text = text.lower()
     for column in columns:
-        if " " in column and column in text:
+        if " " in column and column in text.lower():
             yield column
-            text = text.replace(column, " ")
-    yield from (word for word in WORD.findall(text) if word in columns)
+            text = re.sub(re.escape(column), " ", text, flags=re.I)
+    for match in WORD.finditer(text):
+        # An ordinary word is a column only where it is written as code is: "the name of the school" names none.
+        around = text[: match.start()], text[match.end() :]
+        is_code = (
+            not re.fullmatch("[a-z]+", match[0]) or BEFORE_COLUMN.search(around[0]) or AFTER_COLUMN.match(around[1])
+        )
+        if match[0].lower() in columns and (is_code or not WORD.search("".join(around).replace("the ", ""))):
+            yield match[0].lower()
 
 
 async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
@@ -100,8 +154,10 @@ def lost_values(rule_input: RuleInput) -> Iterator[str]:
     texts = " ".join(rule_input.literals)
     letters, numbers = normalize_text(texts), numbers_in_text(texts)
     tested = {node.this.name.lower() for node in rule_input.find(exp.Is)}
-    # COUNT of a column leaves NULL out.
-    tested |= {node.this.name.lower() for node in rule_input.find(exp.Count) if isinstance(node.this, exp.Column)}
+    # What counts or compares a column leaves NULL out: it is filled.
+    for node in rule_input.find(exp.Count, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.In):
+        sides = (node.this, node.args.get("expression"))
+        tested |= {f"filled {side.name.lower()}" for side in sides if isinstance(side, exp.Column)}
     for condition in rule_input.asked.conditions(rule_input.catalog.column_names):
         if condition.column not in rule_input.used_columns:
             yield f"The rules say {condition.stated}, and no query uses {condition.column}."
@@ -112,13 +168,15 @@ def lost_values(rule_input: RuleInput) -> Iterator[str]:
 def is_held(condition: StatedCondition, texts: str, letters: str, numbers: set[float], tested: set[str]) -> bool:
     """Return whether the texts of a query, with or without other signs than letters, or its numbers hold a value."""
     if condition.value is None:
-        return condition.column in tested
+        is_filled = condition.sign not in ("is", "=") and f"filled {condition.column}" in tested
+        return is_filled or condition.column in tested
     if condition.is_text:
         wanted = normalize_text(condition.value)
         return wanted in letters if wanted else condition.value in texts
     # A flag may be tested in many ways.
     number = abs(float(condition.value))
-    return number in numbers or number in (0, 1)
+    # Of whole numbers > 5 is >= 6.
+    return bool({number, number + STEPS.get(condition.sign, 0)} & numbers) or number in (0, 1)
 
 
 def is_contradicted(condition: StatedCondition, rule_input: RuleInput) -> bool:

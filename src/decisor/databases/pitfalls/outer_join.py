@@ -27,7 +27,7 @@ async def outer_join(rule_input: RuleInput) -> list[Pitfall]:
                         f"it keeps no row without one of {source.name}. Put the condition into ON to keep them, or "
                         "write JOIN."
                     )
-                    pitfalls.append(Pitfall("outer_join", text))
+                    pitfalls.append(Pitfall("outer_join", text, strength="ask"))
     return pitfalls
 
 

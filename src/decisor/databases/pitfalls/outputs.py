@@ -31,10 +31,9 @@ TOP = re.compile(
     rf"\b(?:top|first|{MOST}|{LEAST}|{EITHER})\s+{COUNTED}\b(?!\s+(?:second|minute|hour|day|week|month|quarter|year))",
     re.I,
 )
-OPERATION = re.compile(r"\b(avg|count|divide|subtract)\s*\(", re.I)
+OPERATION = re.compile(r"\b(avg|divide|subtract)\s*\(", re.I)
 NODES_OF_OPERATION: dict[str, tuple[type[exp.Expr], ...]] = {
     "AVG": (exp.Avg, exp.Div),
-    "COUNT": (exp.Count, exp.CountIf, exp.Sum, exp.Avg),
     "DIVIDE": (exp.Div, exp.Avg),
     "SUBTRACT": (exp.Sub,),
 }
@@ -45,11 +44,12 @@ async def lost_order(rule_input: RuleInput) -> list[Pitfall]:
     asked = rule_input.asked
     if not asked or not rule_input.is_answer:
         return []
-    words = list(SUPERLATIVE.finditer(AT_LEAST.sub(" ", asked.text)))
+    wish = AT_LEAST.sub(" ", asked.text)
+    words = list(SUPERLATIVE.finditer(wish))
     if words and not rule_input.has(*RANKING):
         text = f"The question asks for the {words[0][0].lower()}, and the query neither sorts nor compares."
         return [Pitfall("lost_order", text, strength="ask")]
-    if (count := TOP.search(asked.text)) is not None and not rule_input.has(exp.Window, exp.Fetch):
+    if (count := TOP.search(wish)) is not None and not rule_input.has(exp.Window, exp.Fetch):
         number = NUMBER_WORDS.index(count["count"].lower()) if not count["count"].isdigit() else int(count["count"])
         limits = {node.expression.name for node in rule_input.find(exp.Limit)}
         if str(number) not in limits:

@@ -80,6 +80,8 @@ class AskedQuestion:
     rules: str = ""
     vocabulary: str = ""
     """Other words that its queries may use: definitions, and the questions that it goes on from."""
+    is_alone: bool = False
+    """Whether the database is all the data that there is for it."""
 
     def __bool__(self) -> bool:
         return bool(self.text.strip())
@@ -90,9 +92,14 @@ class AskedQuestion:
         return frozenset(stemmed_words(self.text))
 
     @cached_property
+    def known_stems(self) -> frozenset[str]:
+        """Of the rules and the vocabulary."""
+        return frozenset(stemmed_words(f"{self.rules} {self.vocabulary}"))
+
+    @cached_property
     def all_stems(self) -> frozenset[str]:
         """Of all three."""
-        return self.stems | frozenset(stemmed_words(f"{self.rules} {self.vocabulary}"))
+        return self.stems | self.known_stems
 
     @cached_property
     def letters(self) -> str:
@@ -168,7 +175,7 @@ class AskedQuestion:
 
     def names_table(self, names: Iterable[str]) -> bool:
         """Return whether the question or its rules name one of these tables."""
-        return any(self.all_stems.issuperset(stemmed_words(name)) for name in names)
+        return any(self.all_stems.issuperset(question_words(name)) for name in names)
 
 
 NO_QUESTION = AskedQuestion()

@@ -19,7 +19,7 @@ from decisor.databases.pitfalls.fan_out import fan_out
 from decisor.databases.pitfalls.groups import ungrouped_column
 from decisor.databases.pitfalls.joins import idle_table, keyless_join
 from decisor.databases.pitfalls.limit_order import limit_order
-from decisor.databases.pitfalls.lost_conditions import lost_condition, lost_number, lost_text
+from decisor.databases.pitfalls.lost_conditions import lost_condition, lost_number, lost_text, unmet_question
 from decisor.databases.pitfalls.not_in import not_in_nulls
 from decisor.databases.pitfalls.outer_join import outer_join
 from decisor.databases.pitfalls.outputs import lost_measure, lost_order
@@ -57,6 +57,7 @@ RULES: tuple[Rule, ...] = (
     lost_text,
     lost_order,
     lost_measure,
+    unmet_question,
 )
 QUERY = re.compile(r"[\s(]*(--|/\*|SELECT\b|WITH\b|FROM\b)", re.I)
 IS_NUMBER = r"[\w.]+\s*(?:=|<=?|>=?)\s*-?\d+(?:\.\d+)?"

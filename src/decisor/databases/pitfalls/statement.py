@@ -31,6 +31,7 @@ from decisor.databases.pitfalls.blocks import (
     split_conjuncts,
 )
 from decisor.databases.schema import TableInfo
+from decisor.databases.schema_search import weigh_words
 from decisor.sandbox.access import query_of_view
 from decisor.sandbox.dialect import Dialect, FullName, Naming, add_schemas_to_query, build_naming
 from decisor.types import Value
@@ -90,6 +91,12 @@ class Catalog:
     @cached_property
     def links(self) -> KeyLinks:
         return KeyLinks(self.tables.values())
+
+    @cached_property
+    def words(self) -> str:
+        """The words of all names, comments and sample values."""
+        words = dict.fromkeys(word for table in self.tables.values() for word in weigh_words(table))
+        return f" {' '.join(words)} "
 
     @cached_property
     def column_names(self) -> Mapping[str, str]:

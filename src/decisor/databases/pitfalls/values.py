@@ -32,6 +32,7 @@ NUMBER_WORD = re.compile(
 )
 """Words that a query may write as a number that the question has not."""
 NUMBER_OR_DAY = re.compile(r"(?P<year>\d{4})[-/]?\d\d(?:[-/]?\d\d)?(?:[ T][\d:.]+)?|\d+(?:\.\d+)?")
+PEOPLE = re.compile(r"(?<=\w )[A-Z][a-z]+(?:ish|ch|sh|ese|an|ans|i|ic)\b")
 CODE = re.compile(r"\b[A-Z]{2,4}\b")
 MISSPELT = re.compile(r"\s[,.;:!?]|[^\x00-\x7f]")
 
@@ -65,6 +66,9 @@ async def unfounded_value(rule_input: RuleInput) -> list[Pitfall]:
             continue
         words = set(stemmed_words(value))
         unknown = words - asked.all_stems
+        # French players are of France, Spanish ones of Spain.
+        if len(words) == 1 and any(name[:2] == value[:2].title() for name in PEOPLE.findall(asked.text)):
+            continue
         is_part = isinstance(node, exp.Like | exp.ILike) and unknown != words
         if unknown and not is_part:
             text = "{}: neither the question nor its rules speak of this value. Is it meant?"

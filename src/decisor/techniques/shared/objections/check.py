@@ -22,6 +22,13 @@ MOST = 8
 LEAST = 4
 """Letters of an answer that is looked for in passages: yes and no stand anywhere."""
 UNCITED = "{name} stands in {id}, which you do not cite, and in no record that you do."
+CHOOSES = re.compile(
+    r"(?:\b(?:recommend|choose|pick|that leaves|makes)|^\W*(?:the )?(?:best|winner)(?: \w+)?\s*[:=])\s+[*\"'`]*$", re.I
+)
+IS_CHOSEN = re.compile(r"[*\"'`]*\s+(?:is (?:the answer|my choice|the winner)|the one to (?:pick|choose))\b", re.I)
+IF = re.compile(
+    r"\b(?:if|unless|were|without|second|next|otherwise|alternatively?|fallback|not|never|nor|than|for|runner)\b", re.I
+)
 NOT_A_NAME = re.compile(r"(?:yes|no|true|false|none|both|neither|all|table\b.*|the (?:first|second|last)\b.*)", re.I)
 
 
@@ -62,6 +69,7 @@ class AnswerCheck(FigureCheck, OrderCheck):
             yield from self.check_unit_heads(clause)
             yield from self.check_periods(clause, memory)
             yield from self.check_order_words(clause, memory)
+            yield from self.check_verdict(clause)
             if clause.names:
                 # Later clauses without a name speak of names before: single ones add up, a list starts anew.
                 memory = [*memory, *clause.names][-4:] if len(clause.names) == 1 else list(clause.names)
@@ -121,6 +129,17 @@ class AnswerCheck(FigureCheck, OrderCheck):
             right = min((row for row in rivals[-1].ids if table_of(row) == table_of(id)), key=len, default="others")
             yield Objection("row", f"You cite {ground.label(id)} for {rivals[-1].name}, which stands in {right}.")
 
+    def check_verdict(self, clause: Clause) -> Iterator[Objection]:
+        """Yield objections to reasons that choose another name than the answer."""
+        subject = self.subject
+        for name in clause.names if subject else ():
+            before, after = clause.masked[: name.start], clause.masked[name.end :]
+            is_chosen = CHOOSES.search(before) or IS_CHOSEN.match(after)
+            is_same = subject is None or name.name in self.claims.answer or name.ids & subject.ids
+            if is_chosen and not is_same and not IF.search(f"{before[-40:]} {after[:40]}"):
+                answer = self.claims.answer.strip()
+                yield Objection("candidate", f"You answer {answer}, and your reasons choose {name.name}.")
+
     def check_unit_heads(self, clause: Clause) -> Iterator[Objection]:
         """Yield objections to a unit apart from its figure: in the head of a table, or behind the word unit."""
         column = self.deciding
@@ -146,7 +165,9 @@ class AnswerCheck(FigureCheck, OrderCheck):
             holders = row_sets[at] if len(row_sets) == len(clause.periods) else set().union(*row_sets)
             if any(period.holds(part) for part in asked):
                 continue
-            own = clause.rows_before(period.start) if period.day else frozenset()
+            # "1,515 units in 1998 [o2.r3]"
+            beside = (ids for start, _, ids in clause.cited if 0 <= start - period.end < 3 and len(ids) == 1)
+            own = clause.rows_before(period.start) if period.day else frozenset(next(beside, ()))
             if [clause.rows_before(rival.start) for rival in clause.periods].count(own) > 1:
                 own = clause.name_ids  # "Elm is later than Oak (3 May 2024 against 1 May 2024)"
             near = [id for id in sorted(own or holders or rows or ground.records) if id in ground.records]

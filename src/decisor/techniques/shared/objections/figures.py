@@ -56,7 +56,7 @@ RATE_HEAD = re.compile(r"\|[^|\n]*\bper\b[^|\n]*\|")
 """A column of a table in the answer that holds rates, such as "min per invoice"."""
 WHOLE = re.compile(
     r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|are|entre|von den|alle|(?:sur|tous) les"
-    r"|(?:de|todos) los)(?: the)?|\bthe)\s*$",
+    r"|(?:de|todos) los)(?: the)?|\bthe|\bevery\b[^.;]{0,40}\()\s*$",
     re.I,
 )
 """Words before a number of candidates that are all of them."""
@@ -65,10 +65,14 @@ PART = re.compile(
 )
 """Words after it that make it some of them."""
 ITEMS = set(
-    re.findall(r"\w+", "row record entr candidate alternative option registro candidato kandidaten candidat einträge")
+    re.findall(
+        r"\w+",
+        "row record entr candidate alternative option ligne zeile fila registro candidato kandidaten candidat einträge",
+    )
 )
 SMALL_WORDS = set(re.findall(r"\w+", "the and with has have for are was which that than from all most least"))
 
+IN_ALL = re.compile(r"[^.;\d]{0,20}\b(?:altogether|in all|in total|compar|verglichen)", re.I)
 RowsOf = Callable[[Quantity], frozenset[str]]
 
 
@@ -238,6 +242,8 @@ class FigureCheck(AnswerReading):
         is_clear = MEAN.search(after) or ((is_counted or of_size) and MEAN.search(self.claims.because))
         if side and not is_of and is_clear:
             return self.counts_by_mean(side[1] != "below")
+        if re.search(r"\bcompared\s*[=:]\s*$", before, re.I) and not re.match(r"\s*(?:of|/)", after):
+            return sizes
         if re.search(rf"(?:#\d+|No\. ?\d+|{ORDINAL}|\blast) of(?: the)?\s*$", before, re.I) or (
             re.search(r"\b(?:of|among) all\s*$", before) and not re.match(r"\s+[^\W\d]", after)
         ):
@@ -247,12 +253,14 @@ class FigureCheck(AnswerReading):
         if noun and stem(noun[1].lower()) in ITEMS:
             sizes = sizes | {len(rows) for rows in self.ground.tables.values()}
         names = {name.name for clause in self.reasons for name in clause.names}
-        rest = {size - less for size in sizes for less in range(1, max(len(names), 1) + 1)}
+        most = 1 if re.search(r"\ball(?: the)?\s*$", before, re.I) else max(len(names), 1)
+        rest = {size - less for size in sizes for less in range(1, most + 1)}
         if OF_THE_REST.search(f"{before[-25:]}{after[:25]}"):
             return rest
         if re.match(r"\s+(?:alternative|option)", after):
             return rest | sizes
-        is_all = WHOLE.search(before) and (is_of or not PART.match(after[noun.end() :] if noun else after))
+        tail = after[noun.end() :] if noun else after
+        is_all = (WHOLE.search(before) and (is_of or not PART.match(tail))) or IN_ALL.match(tail)
         return sizes if is_all or value > max(sizes) else None
 
     def counts_by_mean(self, is_above: bool) -> set[int]:

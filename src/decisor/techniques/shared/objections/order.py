@@ -57,8 +57,8 @@ COMPARATIVE = re.compile(
     re.I,
 )
 TREND = re.compile(
-    r"\b(?:(?P<up>rose|risen|rises|grew|grows|grown|increase[ds]|climbed|gained)"
-    r"|(?P<down>fell|falls|fallen|drops|dropped|decrease[ds]|declined|shrank|sank))\b",
+    r"\b(?:(?P<up>rose|risen|rises|grew|grows|grown|increase[ds]|climbed|gained|up(?= (?:to|by)\b))"
+    r"|(?P<down>fell|falls|fallen|drops|dropped|decrease[ds]|declined|shrank|sank|down(?= (?:to|by)\b)))\b",
     re.I,
 )
 GENERIC = set(
@@ -116,6 +116,11 @@ class OrderCheck(AnswerReading):
             for figure in (clause.figures if trend else ())
             if re.search(rf"\b{word}\s+[*]*$", text[: figure.start], re.I)
         ]
+        order = [(period.year, period.months, period.day) for period in clause.periods]
+        if not pair and trend and len(order) == 2 and order[0] < order[1]:
+            # "1,944 in Q3 1996 and 26,489 in Q4 1996, so it went up"
+            before = [figure for figure in clause.figures if figure.end <= trend[0].start()]
+            pair = before if [figure.unit for figure in before[:1]] == [figure.unit for figure in before[1:]] else []
         if len(pair) == 2 and len(trend) == 1 and not LIMITED.search(text[: trend[0].start()][-15:]):
             change = pair[1].meanings[0].value - pair[0].meanings[0].value
             if change and (change > 0) != bool(trend[0]["up"]):
