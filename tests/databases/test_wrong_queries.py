@@ -1,5 +1,6 @@
 """Rules that hold a query against its question and its keys: a wrong query of each kind, and a right one beside it."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -413,6 +414,14 @@ async def test_what_is_asked_is_asked_once_and_what_an_earlier_query_held_is_not
     assert again.pitfalls == ()
     next_question = shop.compare_with(AskedQuestion("Which cards cost more than 7?"))
     assert (await next_question.call("SELECT name FROM cards WHERE price > 1200")).pitfalls != ()
+
+
+async def test_what_a_query_beside_it_holds_is_not_lost(shop: SqlTool) -> None:
+    tool = shop.compare_with(AskedQuestion("What is the highest price of a card?"))
+    check, ranked = "SELECT COUNT(*) FROM cards", "SELECT name, price FROM cards ORDER BY price DESC"
+    both = await asyncio.gather(tool.call(check), tool.call(ranked))
+    alone = await shop.compare_with(AskedQuestion("What is the highest price of a card?")).call(check)
+    assert [[one.kind for one in seen.pitfalls] for seen in (*both, alone)] == [[], [], ["lost_order"]]
 
 
 async def test_a_reference_without_a_column_is_to_the_primary_key(tmp_path: Path) -> None:

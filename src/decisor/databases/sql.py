@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -18,7 +19,7 @@ from decisor.parsing.cleaning import strip_fence
 from decisor.runtime.budget import MaxScan
 from decisor.sandbox.engine import NO_POLICY, Caps, Policy, bare_table_name, policy_notes
 from decisor.sandbox.engines import example_urls, load_engine, parse_url
-from decisor.sandbox.process import Audit, Worker, asker_of
+from decisor.sandbox.process import Asker, Audit, Worker, asker_of
 from decisor.system.extras import pass_over_faults
 from decisor.system.secrets import hide_password
 from decisor.types import Observation, Pitfall, Table
@@ -155,12 +156,18 @@ class SqlTool:
 
         Raises ToolError, with close names if a table or column is misspelt.
         """
-        statement, dialect = strip_fence(text), self.worker.description.dialect
+        statement = strip_fence(text)
         if (lookup := parse_lookup(statement)) is not None:
             return await self.view.look_up(lookup, self.name, self._read)
+        with self.log.beside(statement) if self.log else nullcontext():
+            return await self._query(statement, by=asker_of(text))
+
+    async def _query(self, statement: str, by: Asker) -> Observation:
+        """Run a statement, and say of its result what a reader should know."""
+        dialect = self.worker.description.dialect
         try:
             await self._check_scan(statement)
-            table = await self.worker.run(statement, by=asker_of(text))
+            table = await self.worker.run(statement, by=by)
         except ToolError as error:
             hint = close_names(str(error), self.tables, dialect) if dialect and not error.refused else ""
             hint += advise_after_failure(str(error))

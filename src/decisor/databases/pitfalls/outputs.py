@@ -46,12 +46,13 @@ async def lost_order(rule_input: RuleInput) -> list[Pitfall]:
         return []
     wish = AT_LEAST.sub(" ", asked.text)
     words = list(SUPERLATIVE.finditer(wish))
-    if words and not rule_input.has(*RANKING):
+    if words and not rule_input.is_in_any(*RANKING):
         text = f"The question asks for the {words[0][0].lower()}, and the query neither sorts nor compares."
         return [Pitfall("lost_order", text, strength="ask")]
-    if (count := TOP.search(wish)) is not None and not rule_input.has(exp.Window, exp.Fetch):
+    if (count := TOP.search(wish)) is not None and not rule_input.is_in_any(exp.Window, exp.Fetch):
         number = NUMBER_WORDS.index(count["count"].lower()) if not count["count"].isdigit() else int(count["count"])
-        limits = {node.expression.name for node in rule_input.find(exp.Limit)}
+        trees = (rule_input.tree, *rule_input.earlier)
+        limits = {node.expression.name for tree in trees for node in tree.find_all(exp.Limit)}
         if str(number) not in limits:
             return [Pitfall("lost_order", f"The question asks for {number}, and no LIMIT says so.", strength="ask")]
     return find_wrong_direction(rule_input, words)
@@ -87,12 +88,16 @@ async def lost_measure(rule_input: RuleInput) -> list[Pitfall]:
     if not asked or not rule_input.is_answer:
         return []
     names = " ".join(rule_input.used_columns)
-    if re.search(r"\baverage\b", asked.text, re.I) and not rule_input.has(exp.Avg, exp.Div) and "av" not in names:
+    if re.search(r"\baverage\b", asked.text, re.I) and not rule_input.is_in_any(exp.Avg, exp.Div) and "av" not in names:
         text = "The question asks for an average, and no query computes one."
-    elif re.search(r"\bpercent(?:age)?\b", asked.text, re.I) and not rule_input.has(exp.Div) and "perc" not in names:
+    elif (
+        re.search(r"\bpercent(?:age)?\b", asked.text, re.I)
+        and not rule_input.is_in_any(exp.Div)
+        and "perc" not in names
+    ):
         text = "The question asks for a percentage, and no query divides."
     for head, body in asked.relevant_clauses if not text else ():
         for operation in OPERATION.findall(body):
-            if not rule_input.has(*NODES_OF_OPERATION[operation.upper()]):
+            if not rule_input.is_in_any(*NODES_OF_OPERATION[operation.upper()]):
                 text = f"The rules say {operation}(...) for '{head}', and no query computes it."
     return [Pitfall("lost_measure", text, strength="ask")] if text else []

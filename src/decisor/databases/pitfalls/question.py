@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -187,7 +188,18 @@ class QuestionLog:
 
     asked: AskedQuestion = NO_QUESTION
     statements: list[Expr] = field(default_factory=list)
+    under_way: list[str] = field(default_factory=list)
+    """Texts of queries that run side by side: what one of them lacks, another may have."""
     told: set[str] = field(default_factory=set)
+
+    @contextmanager
+    def beside(self, text: str) -> Iterator[None]:
+        """Count a query among those under way until the block ends."""
+        self.under_way.append(text)
+        try:
+            yield
+        finally:
+            self.under_way.remove(text)
 
     def note(self, statement: Expr, pitfalls: Iterable[Pitfall]) -> list[Pitfall]:
         """Keep a statement, and return its pitfalls without what was asked before."""

@@ -102,7 +102,7 @@ class RuleInput:
     """None if it is not known yet."""
     asked: AskedQuestion = NO_QUESTION
     earlier: tuple[Expr, ...] = ()
-    """Earlier statements for the same question."""
+    """Other statements for the same question: those before it, and those that run beside it."""
 
     def shorten(self, node: Expr) -> str:
         """Format a part of the query on one line, cut to ``MAX_CHARS``."""
@@ -129,6 +129,10 @@ class RuleInput:
 
     def has(self, *kinds: type[Expr]) -> bool:
         return any(kind in self.nodes for kind in kinds)
+
+    def is_in_any(self, *kinds: type[Expr]) -> bool:
+        """Return whether this statement, or another for the same question, has a node of these classes."""
+        return self.has(*kinds) or any(tree.find(*kinds) for tree in self.earlier)
 
     @cached_property
     def used_columns(self) -> frozenset[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -115,10 +116,19 @@ class Pitfalls:
             return []
         self.stored.deadline, self.stored.check = time.monotonic() + SECONDS, check
         log = log or QuestionLog()
-        earlier = tuple(log.statements)
+        earlier = (*log.statements, *self.parse_beside(statement, log.under_way))
         rule_input = RuleInput(tree, blocks, self.dialect, self.stored, catalog, result, log.asked, earlier)
         found = dict.fromkeys([pitfall for rule in rules for pitfall in await rule(rule_input)])
         return log.note(tree, found)
+
+    def parse_beside(self, statement: str, under_way: Sequence[str]) -> Iterator[Expr]:
+        """Yield the queries that run beside a statement; those that cannot be read are passed over."""
+        for text in under_way if len(under_way) > 1 else ():
+            with suppress(SqlglotError, RecursionError):
+                if text != statement and isinstance(
+                    tree := sqlglot.parse_one(text, dialect=self.dialect.name), exp.Query
+                ):
+                    yield tree
 
     @cached_property
     def known_tables(self) -> Catalog:
