@@ -67,7 +67,7 @@ def test_a_model_file_decides_on_a_persons_own_data_and_nothing_steers_the_termi
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["ask", "Which?"], "with --db, --graph"),
+        (["ask", "Which?"], "Use --db, --graph"),
         (["ask", "--example", "moon"], "supply, trade"),
         (["ask", "x", "--docs", "sqlite:///x.db", "--llm", "toy@http://127.0.0.1:9/v1"], "decisor index"),
         (["ask", "Which?", "--db", "sqlite:////nowhere/x.db", "--llm", "none"], "nowhere"),

@@ -25,7 +25,7 @@ async def test_trials_that_were_cut_off_are_told_with_their_number_and_what_to_d
         known[:, 1] = False
         half = replace(whole, known=known, stopped="the limit of seconds is reached")
         some = format_ranking(add_trials(model, ranking, half, ("rent 5 %",)))
-    assert "the limit of seconds is reached after 0 of 2 trials. More seconds or fewer trials would say it." in none
+    assert "the limit of seconds is reached after 0 of 2 trials. Give more seconds or fewer trials." in none
     assert "of 1 trial (" in some
     assert "It ended early: the limit of seconds is reached after 1 of 2 trials; more seconds give more." in some
 

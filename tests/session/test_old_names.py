@@ -30,7 +30,7 @@ def test_the_old_and_the_new_option_together_are_one_option_twice(
 ) -> None:
     words = ["ask", "Which site?", "--db", str(sites), "--lm", "none", "--llm", "none"]
     assert run_command_line(words) == 2
-    assert "--llm is there twice" in capsys.readouterr().err
+    assert "--llm is given twice" in capsys.readouterr().err
 
 
 def test_requests_of_clients_and_of_the_history_are_read() -> None:
