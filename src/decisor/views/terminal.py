@@ -249,6 +249,8 @@ def event_lines(event: Event) -> Sequence[Text]:
             return [observation_line(observation, seconds), *first_rows(observation)]
         case UnreadableReply(reason=reason):
             return [problem_line("retrying", explain_reason(reason))]
+        case FailedCall(reason="tools"):
+            return []  # No failure: the line on the technique that decides instead follows.
         case FailedCall(text=text):
             return [problem_line("the LLM failed", text)]
         case ShortenedPrompt(text=text):

@@ -142,8 +142,14 @@ function means_of(offer, draft) {
     settings.replaceChildren(...made.nodes);
     read_settings = made.read;
   }
+  /** Without an LLM only a decision model can be computed: the method of an earlier question is given up. */
+  function tell_llm() {
+    if (llm.value === "none" && technique.value !== "exact") technique.value = "";
+    tell_technique();
+  }
   technique.addEventListener("change", tell_technique);
-  tell_technique();
+  llm.addEventListener("change", tell_llm);
+  tell_llm();
   const bounds = () => Object.fromEntries(limits.map((label) => label.querySelector("input")).filter((field) => field.value !== "").map((field) => [field.name, Number(field.value)]));
   const node = el("div.folded", { hidden: true }, el("div.two", {}, el("label", {}, "Model", llm), el("label", {}, "Method", technique)), about, settings, fold("Limits", el("div.grid-of", {}, limits)), el("label.check", {}, approve, el("span", {}, "Ask before each query")));
   const words = () => {

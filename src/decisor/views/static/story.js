@@ -79,7 +79,7 @@ export class Story {
         return null;
       case "Cut": return this.note("…", `${count(data.entries, "event")} left out here`);
       case "UnreadableReply": return this.note(data.reason === "objection" ? "Sent back: the rows say otherwise" : `Malformed reply, retrying: ${plain(data.reason)}`, data.text, "bad");
-      case "FailedCall": return this.note("The model failed", data.text, "bad");
+      case "FailedCall": return data.reason === "tools" ? null : this.note("The model failed", data.text, "bad");
       case "ShortenedPrompt": return this.shortened(data);
       case "TechniqueChoice": return this.note(`Method: ${plain(data.technique)}`, data.why);
       case "SearchMatch": return this.note("Compares", `${data.nodes[0]} against ${data.nodes[1]}: ${data.score === 1 ? "the first" : data.score === 0 ? "the second" : "neither"} wins`);
