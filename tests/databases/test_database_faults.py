@@ -141,7 +141,8 @@ async def test_changed_bytes_end_the_connection_and_never_become_rows(store: Sto
         for mode in GARBLED:
             made = between.made
             said = await hit(worker, between, store, mode)
-            assert said == "" or "Stopped" in said, mode  # Bolt waits for the rest of what looks like a long chunk
+            # Bolt waits for the rest of what looks like a long chunk; on a busy machine for a new connection too.
+            assert said == "" or "Stopped" in said or "did not within" in said, mode
             assert between.made > made, mode
 
 
