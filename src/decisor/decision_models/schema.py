@@ -163,6 +163,11 @@ class Measure:
     """Instead of sql: a metric of the definitions."""
 
     @property
+    def extreme(self) -> str:
+        """The end that is best, as in "as small as possible"."""
+        return "small" if self.goal == "min" else "large"
+
+    @property
     def parts(self) -> Mapping[str, str]:
         """The queries that add up to it; a measure without parts has one, under ''."""
         return self.part or {"": self.sql}

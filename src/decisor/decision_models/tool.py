@@ -19,6 +19,7 @@ from decisor.decision_models import analyses, solved_analyses
 from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
 from decisor.decision_models.client import OpenModel
 from decisor.decision_models.fragments import answer_fragment, is_fragment, rank_or_nothing
+from decisor.decision_models.schema import Measure
 from decisor.errors import SetupError, ToolError
 from decisor.parsing.whatif_request import WhatIfWish, parse_wish
 from decisor.system.wording import format_amount, format_count
@@ -65,12 +66,10 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
     outcomes, now = model.outcomes(), model.present()
     for at, measure in enumerate(file.measures):
         here, parts = float(outcomes.values[middle, at]), now[measure.name]
-        extreme = "small" if measure.goal == "min" else "large"
-        books = f"; the books say {format_amount(measure.now, measure.unit)}" if measure.now is not None else ""
         at_present = "made of the choice" if parts is None else format_amount(sum(parts.values()), measure.unit)
         yield (
-            f"Measured: {measure.name}, as {extreme} as possible. For {name}: {format_amount(here, measure.unit)}. "
-            f"At present: {at_present}{books}."
+            f"Measured: {measure.name}, as {measure.extreme} as possible. "
+            f"For {name}: {format_amount(here, measure.unit)}. At present: {at_present}{format_books(measure)}."
         )
     # The rules, each with a candidate that breaks it.
     for rule in file.rules:
@@ -258,11 +257,11 @@ def model_description_lines(model: OpenModel) -> Iterator[str]:
     file = model.model
     yield f"Computes what follows from a choice, on the decision model of this question: {join_sql_lines(file.decide)}."
     for at, one in enumerate(file.measures):
-        extreme = "small" if one.goal == "min" else "large"
-        books = f"; the books say {format_amount(one.now, one.unit)}" if one.now is not None else ""
-        yield f"- measure {one.name}{f' in {one.unit}' if one.unit else ''}, as {extreme} as possible{books}" + (
-            "; it decides" if not at and len(file.measures) > 1 else ""
+        unit, decides = (
+            f" in {one.unit}" if one.unit else "",
+            "; it decides" if not at and len(file.measures) > 1 else "",
         )
+        yield f"- measure {one.name}{unit}, as {one.extreme} as possible{format_books(one)}{decides}"
     if file.choice:
         yield f"- {candidates_line(model)}"
     for rule in file.rules:
@@ -281,6 +280,10 @@ def model_description_lines(model: OpenModel) -> Iterator[str]:
     yield f"- taken as certain: {', '.join(certain) or 'all the rest'}"
     tables = [f"{copy.name} ({', '.join(column.name for column in copy.columns)})" for copy in model.copies.values()]
     yield f"- columns that may be set: {'; '.join(tables[:SHOWN])}"
+
+
+def format_books(measure: Measure) -> str:
+    return "" if measure.now is None else f"; the books say {format_amount(measure.now, measure.unit)}"
 
 
 def candidates_line(model: OpenModel) -> str:

@@ -125,8 +125,11 @@ def list_model_parts(text: str) -> Iterator[tuple[str, str, str]]:
             f", in {one.unit}" if one.unit else "",
             f"; the books say {one.now:,}" if one.now is not None else "",
         )
-        extreme = "small" if one.goal == "min" else "large"
-        yield "measure", one.name, f"as {extreme} as possible{unit}{': ' * bool(one.part)}{' + '.join(one.part)}{books}"
+        yield (
+            "measure",
+            one.name,
+            f"as {one.extreme} as possible{unit}{': ' * bool(one.part)}{' + '.join(one.part)}{books}",
+        )
     for rule in model.rules:
         price = f" Breaking it costs {rule.price.price}." if rule.price else ""
         yield (

@@ -35,13 +35,12 @@ from decisor.session.sources import Sources
 from decisor.techniques import asks_llm, build_technique
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import (
-    FailedCall,
-    LLMCall,
     MeaningChoice,
     TraceEntry,
     cited_records_of,
     events_of,
     iterate_actions,
+    sum_call_usage,
 )
 from decisor.types import Decision, Environment, Question, Usage
 
@@ -180,8 +179,7 @@ def check_expectations(
     for name in own.uses:
         yield "uses", name.casefold() in names, f"does not use the definition {name}"
     if own.dollars is not None:
-        paid: list[LLMCall | FailedCall] = [*events_of(events, LLMCall), *events_of(events, FailedCall)]
-        dollars = sum_usage(call.usage for call in paid).dollars
+        dollars = sum_call_usage(events).dollars
         yield "dollars", None if dollars is None else dollars <= own.dollars, f"costs more than ${own.dollars:g}"
 
 

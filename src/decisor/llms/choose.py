@@ -128,8 +128,8 @@ def open_llm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[
     if not model:
         model = find_only_model(url, environ)
     if added := find_added_provider(model, providers):
-        url = url or added.address(environ)
-        is_theirs = host_of_url(url) == host_of_url(added.address(environ))
+        url, home = url or added.address(environ), added.address(environ)
+        is_theirs = host_of_url(url) == host_of_url(home)
         key = added.key(environ) if is_theirs else key_for_url(url, environ)
         return added.llm(model, url, key, price_of_model(environ, model, url))
     if url:

@@ -32,6 +32,15 @@ def normalize_answer(text: str) -> str:
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
+def says_word_for_word(text: str, words: str) -> bool:
+    """Return whether a text holds these words as they stand, but for white space.
+
+    >>> says_word_for_word("It holds 120\\n pallets.", "holds 120 pallets"), says_word_for_word("120.", "121")
+    (True, False)
+    """
+    return " ".join(words.split()) in " ".join(text.split())
+
+
 def contains_phrase(text: str, answer: str) -> bool:
     """Return whether a text contains an answer as whole words, both normalized ("no" is not in "know").
 

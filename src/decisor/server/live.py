@@ -26,7 +26,7 @@ from decisor.session.pool import Pool
 from decisor.session.sources import apply_connections
 from decisor.system.extras import logger
 from decisor.system.wording import format_count
-from decisor.trace.events import ActionStart, FailedCall, LLMCall, TraceEntry, Writing
+from decisor.trace.events import ActionStart, TraceEntry, Writing, sum_call_usage
 from decisor.types import Action, Usage
 
 
@@ -127,9 +127,8 @@ class LiveRun:
         """Usage of the run so far."""
         if self.past.usage.calls or self.is_over:
             return self.past.usage
-        calls = [one.event.usage for one in self.entries if isinstance(one.event, LLMCall | FailedCall)]
         actions = sum(isinstance(one.event, ActionStart) for one in self.entries)
-        return sum(calls, Usage(actions=actions))
+        return sum_call_usage(self.entries) + Usage(actions=actions)
 
     def check_kept(self) -> None:
         """Raise SetupError if the history does not have the run yet."""

@@ -35,7 +35,7 @@ from decisor.decision_record.build import restore_steps as recorded_steps
 from decisor.decision_record.page import RecordFile
 from decisor.decision_record.record import DecisionRecord, normalize_digits, row_digest, rows_digest
 from decisor.errors import ModelMistake, SetupError, ToolError
-from decisor.parsing.attribution import split_answer_sentences
+from decisor.parsing.attribution import says_word_for_word, split_answer_sentences
 from decisor.parsing.toml_reply import format_toml
 from decisor.sandbox.engine import TOKEN
 from decisor.sandbox.process import set_asker
@@ -314,7 +314,7 @@ async def is_quoted(words: str, documents: Sequence[Tool]) -> bool:
         found = [record.text for tool in documents for record in (await tool.call(words)).records]
     except ToolError as error:
         raise SetupError(f"The documents cannot be searched: {error}") from error
-    return " ".join(words.split()) in " ".join(" ".join(found).split())
+    return says_word_for_word(" ".join(found), words)
 
 
 def find_masked_columns(past: PastDecision) -> list[str]:

@@ -574,6 +574,11 @@ def events_of(entries: Iterable[TraceEntry], kind: type[E]) -> Iterator[E]:
     return (entry.event for entry in entries if isinstance(entry.event, kind))
 
 
+def sum_call_usage(entries: Iterable[TraceEntry]) -> Usage:
+    """Sum the usage of the calls of LLMs, failed ones included."""
+    return sum((entry.event.usage for entry in entries if isinstance(entry.event, LLMCall | FailedCall)), Usage())
+
+
 def iterate_actions(entries: Sequence[TraceEntry]) -> Iterator[tuple[ActionStart, ActionResult]]:
     """Iterate over the actions that have a result, with it, in the order of the results."""
     starts = {entry.id: entry.event for entry in entries if isinstance(entry.event, ActionStart)}

@@ -62,15 +62,18 @@ async def unmet_question(rule_input: RuleInput) -> list[Pitfall]:
     asked, result = rule_input.asked, rule_input.result
     if not asked.is_alone or not result or not result.rows or not rule_input.is_answer:
         return []
+    if not IS_ENGLISH.search(asked.text):
+        return []
     # Codes and keys, with digits, are no words.
     question = re.sub(r"\S*\d\S*", " ", QUOTED.sub(" ", asked.text))
     words = [word for word in question_words(question) if word not in GENERAL]
     # Names may be written in one word, and verbs for nouns: departure, to depart.
     texts = [*asked.known_stems, *stemmed_words(" ".join(rule_input.literals))]
-    spelling = f"{rule_input.catalog.words}{' '.join(texts)} "
-    unmet = [word for word in words if (word[:5] if len(word) > 3 else f" {word} ") not in spelling]
+    known = (rule_input.catalog.words, f" {' '.join(texts)} ")
+    spellings = [(word, word[:5] if len(word) > 3 else f" {word} ") for word in words]
+    unmet = [word for word, spelling in spellings if not any(spelling in text for text in known)]
     spelt = [word for word in dict.fromkeys(WORD.findall(question)) if {*stemmed_words(word)} & {*unmet}]
-    if len(spelt) < 3 or len(unmet) * 3 < len(words) * 2 or not IS_ENGLISH.search(asked.text):
+    if len(spelt) < 3 or len(unmet) * 3 < len(words) * 2:
         return []
     text = f"No table, column, value or definition speaks of: {', '.join(spelt)}. If the data do not tell, say so."
     return [Pitfall("unmet_question", text)]

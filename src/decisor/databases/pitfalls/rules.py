@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,7 +32,7 @@ from decisor.databases.pitfalls.values import misspelt_value, unfounded_value
 from decisor.databases.schema import WIDE, TableInfo
 from decisor.databases.schema_search import CheckQuery
 from decisor.errors import ToolError
-from decisor.sandbox.dialect import Dialect, FullName
+from decisor.sandbox.dialect import Dialect, FullName, parse_sql
 from decisor.sandbox.process import Worker
 from decisor.types import Pitfall, Table
 
@@ -124,11 +123,8 @@ class Pitfalls:
     def parse_beside(self, statement: str, under_way: Sequence[str]) -> Iterator[Expr]:
         """Yield the queries that run beside a statement; those that cannot be read are passed over."""
         for text in under_way if len(under_way) > 1 else ():
-            with suppress(SqlglotError, RecursionError):
-                if text != statement and isinstance(
-                    tree := sqlglot.parse_one(text, dialect=self.dialect.name), exp.Query
-                ):
-                    yield tree
+            if text != statement and isinstance(tree := parse_sql(text, self.dialect.name), exp.Query):
+                yield tree
 
     @cached_property
     def known_tables(self) -> Catalog:

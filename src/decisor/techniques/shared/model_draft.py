@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from decisor.errors import ParseError
+from decisor.parsing.attribution import says_word_for_word
 from decisor.parsing.figures import iterate_numbers
 from decisor.parsing.toml_reply import Table, TomlReply, format_toml
 from decisor.types import Observation
@@ -160,7 +161,7 @@ def check_sources(reply: TomlReply, passages: str) -> None:
     for one in select_rows(content, "correction"):
         source = one.get("source")
         passage = str(source.get("passage") or "") if isinstance(source, dict) else ""
-        if not passage or " ".join(passage.split()) not in " ".join(passages.split()):
+        if not passage or not says_word_for_word(passages, passage):
             raise ParseError(f"No passage that was read says word for word: {passage or '(nothing)'}", "made_up")
 
 

@@ -537,12 +537,8 @@ class AnswerReading:
         before, after = clause.around(figure)
         # "late 2 of orders 123": the column is named before the figure.
         ahead = re.search(r"([A-Za-z]\w+)[\s*\"`]*$", before)
-        if (
-            ahead
-            and not clause.heads
-            and (columns := {one.name for one in self.ground.columns if one.name == ahead[1]})
-        ):
-            return columns
+        if ahead and not clause.heads and any(column.name == ahead[1] for column in self.ground.columns):
+            return {ahead[1]}
         match = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", after)
         match = match or (HEAD.search(before) if not COUNTED.search(before) else None)
         if clause.heads:
