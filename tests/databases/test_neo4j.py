@@ -11,8 +11,8 @@ import pytest_asyncio
 from decisor.errors import SetupError, ToolError
 from decisor.graphs.cypher import CypherTool
 from decisor.graphs.load import GraphEdge, GraphNode, drop_labelled_graph, load_nodes_and_edges
-from decisor.sandbox.cypher_scope import remove_label, restrict_to_label
 from decisor.sandbox.engine import Caps
+from decisor.sandbox.engines.bolt import remove_label, restrict_to_label
 from servers.neo4j_server import ask, neo4j_database
 
 ENDLESS = "UNWIND range(1, 1000000) AS x UNWIND range(1, 10000000) AS y RETURN count(*) AS n"

@@ -10,9 +10,9 @@ import pytest
 
 from decision_record.record_shops import computed, from_rows
 from decisor.cli import run_command_line
-from decisor.decision_record.approvals import add_approval, check_approval, make_approval_change, withdraw_approvals
 from decisor.decision_record.build import change_approvals
 from decisor.decision_record.page import read_record, render_record_page, write_record
+from decisor.decision_record.record import add_approval, check_approval, make_approval_change, withdraw_approvals
 from decisor.errors import SetupError
 from decisor.history.store import Approval, History, RunMark
 

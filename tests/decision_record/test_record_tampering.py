@@ -11,10 +11,9 @@ import pytest
 
 from decision_record.record_shops import computed, from_rows
 from decisor.cli import run_command_line
-from decisor.decision_record.approvals import add_approval
 from decisor.decision_record.build import seal_record
 from decisor.decision_record.page import check_record, record_to_json, write_record
-from decisor.decision_record.record import derive_schema, published_schema
+from decisor.decision_record.record import add_approval, derive_schema, published_schema
 from decisor.errors import SetupError
 from decisor.history.store import Approval
 

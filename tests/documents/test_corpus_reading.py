@@ -14,17 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decisor.databases.sql import SqlTool
-from decisor.documents.cutting import (
+from decisor.documents.formats import UnreadableDocument, decode_document, read_html, read_markdown
+from decisor.documents.index import IndexChanges, IndexMetadata, open_index, update_index
+from decisor.documents.passage import (
     DocumentContent,
+    Passage,
     TextBlock,
     clean_document_text,
     count_word_units,
     cut_passages,
     has_at_most_words,
 )
-from decisor.documents.formats import UnreadableDocument, decode_document, read_html, read_markdown
-from decisor.documents.index import IndexChanges, IndexMetadata, open_index, update_index
-from decisor.documents.passage import Passage
 from decisor.documents.reader import FolderReader, ParserProcess, RowForm, read_table_documents
 from decisor.errors import SetupError
 

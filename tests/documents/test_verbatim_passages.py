@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from decisor.documents.cutting import DocumentContent, TextBlock, cut_passages
 from decisor.documents.formats import UnreadableDocument, decode_document, read_html, read_markdown
+from decisor.documents.passage import DocumentContent, TextBlock, cut_passages
 from decisor.documents.reader import RowForm
 
 TEXTS = [

@@ -7,8 +7,6 @@ import enum
 import functools
 import json
 import math
-import subprocess
-import sys
 import threading
 import uuid
 from collections.abc import Mapping
@@ -248,12 +246,6 @@ async def test_what_pydantic_knows_of_an_argument_holds_and_its_complaint_is_one
     complaint = str(caught.value)
     assert complaint.startswith("An argument cannot be used: order.sku: ") and "\n" not in complaint
     assert 'you wrote "x".' in complaint and "share: Input should be greater than 0; you wrote -1" in complaint
-
-
-def test_pydantic_is_loaded_for_function_tools_only() -> None:
-    modules = "decisor.tools.python_function, decisor.tools.openapi_call"
-    code = f"import sys, {modules}; sys.exit('pydantic' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_typed_dicts_and_tuples_have_schemas_and_stars_are_left_out() -> None:

@@ -20,7 +20,7 @@ import typer
 
 from decisor.cli.output import Exit, print_json
 from decisor.cli.request_options import takes_request
-from decisor.decision_record.approvals import Act, ApprovalChange, make_approval_change
+from decisor.decision_record.record import Act, ApprovalChange, make_approval_change
 from decisor.errors import SetupError
 from decisor.history.store import History, PastRun
 from decisor.session.request import REUSE, AskRequest, read_kept_request

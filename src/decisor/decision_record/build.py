@@ -17,9 +17,9 @@ from pathlib import Path
 from decisor.databases.combine import NAME as COMBINE
 from decisor.databases.combine import REFERENCE
 from decisor.decision_models.file import parse_model
-from decisor.decision_record.approvals import ApprovalChange
 from decisor.decision_record.record import (
     FORMAT,
+    ApprovalChange,
     Conclusion,
     Content,
     Data,

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from decisor.decision_models.file import parse_model
-from decisor.decision_record.approvals import check_approval
 from decisor.decision_record.build import decision_of, restore_records
 from decisor.decision_record.record import (
     FORMAT,
     Content,
     DecisionRecord,
     Query,
+    check_approval,
     digest_of_json,
     parse_record,
     part_digests,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from decisor.databases.files.delimited import find_header
 from decisor.databases.files.formats import cell_value
-from decisor.documents.cutting import DocumentContent, TextBlock, clean_document_text
+from decisor.documents.passage import DocumentContent, TextBlock, clean_document_text
 from decisor.errors import Error, SetupError
 from decisor.system.extras import missing_extra_error
 from decisor.system.text import find_text_codec

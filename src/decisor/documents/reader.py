@@ -27,17 +27,17 @@ from threading import Timer
 from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 from decisor.databases.files.columns import TOO_LARGE, limit_reader_memory, reason_of_end
-from decisor.documents.cutting import (
+from decisor.documents.formats import READERS, UnreadableDocument, read_document
+from decisor.documents.index import SourceDocument, is_index
+from decisor.documents.passage import (
     WORDS,
     DocumentContent,
+    Passage,
     TextBlock,
     clean_document_text,
     cut_passages,
     has_at_most_words,
 )
-from decisor.documents.formats import READERS, UnreadableDocument, read_document
-from decisor.documents.index import SourceDocument, is_index
-from decisor.documents.passage import Passage
 from decisor.errors import SetupError
 from decisor.system.processes import start_child
 from decisor.system.storage import stamp_of

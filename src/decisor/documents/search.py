@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from decisor.documents.passage import Embedder, Passage
+from decisor.documents.passage import UNSPACED, Embedder, Passage
 from decisor.errors import SetupError
 from decisor.system.extras import missing_extra_error
 from decisor.system.storage import stamp_of
@@ -49,7 +49,6 @@ ENGLISH_STOP_WORDS = re.findall(
     "not of on or same such that the their then there these they this to was were what when where which who whom whose "
     "why will with",
 )
-UNSPACED = re.compile(r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
 
 
 def import_tantivy() -> ModuleType:

@@ -30,8 +30,8 @@ import aiohttp
 from yarl import URL
 
 from decisor.errors import LLMError
+from decisor.llms.endpoint import Proxy
 from decisor.llms.prices import estimate_prompt_usage
-from decisor.llms.proxies import Proxy
 from decisor.llms.retry import RetryableError
 from decisor.runtime.budget import mark_while_connecting, pause_clocks
 from decisor.types import Usage

@@ -26,9 +26,9 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from decisor.decision_record.approvals import make_approval_change
 from decisor.decision_record.build import change_approvals, record_of_run
 from decisor.decision_record.page import record_to_json
+from decisor.decision_record.record import make_approval_change
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
 from decisor.history.store import History, PastRun

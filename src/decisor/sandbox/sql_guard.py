@@ -22,7 +22,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 from sqlglot.expressions import ALL_FUNCTIONS
 
 from decisor.errors import ToolError
-from decisor.sandbox.access import Access, Rows, read_access
+from decisor.sandbox.access import REFUSED, Access, Rows, read_access, restrict_query, restrict_statement_text
 from decisor.sandbox.dialect import (
     FORMATTING,
     FUNCTION_CLASSES_REFUSED,
@@ -33,7 +33,6 @@ from decisor.sandbox.dialect import (
     sql_refusal,
 )
 from decisor.sandbox.engine import Caps
-from decisor.sandbox.policy import REFUSED, restrict_query, restrict_statement_text
 from decisor.types import Table
 
 if TYPE_CHECKING:

@@ -17,11 +17,10 @@ from functools import partial
 from typing import BinaryIO, Protocol, runtime_checkable
 
 from decisor.errors import SetupError, ToolError
-from decisor.sandbox.access import Access
+from decisor.sandbox.access import Access, reveal_tokens
 from decisor.sandbox.engine import STOPPED, Cancellable, Caps, ConnectionLost, EngineDatabase, Planning
 from decisor.sandbox.engines import load_engine, open_engine_database
 from decisor.sandbox.limits import limit_worker_memory
-from decisor.sandbox.policy import reveal_tokens
 from decisor.sandbox.sql_guard import SqlGuard, match_schema_statement, remove_comments
 from decisor.sandbox.wire import Frame, caps_from_frame, receive_frame, send, table_to
 from decisor.types import Table, Value

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from decisor.decision_record.approvals import Act
+from decisor.decision_record.record import Act
 from decisor.errors import SetupError
 from decisor.parsing.prompting import CALLINGS
 from decisor.server.settings import ServerSettings

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from textwrap import indent
 
-from decisor.decision_record.approvals import make_approval_change
 from decisor.decision_record.build import change_approvals
-from decisor.decision_record.record import DecisionRecord
+from decisor.decision_record.record import DecisionRecord, make_approval_change
 from decisor.errors import Error, SetupError
 from decisor.history.store import PastRun, RunMark
 from decisor.server.live import HistoryWriter, LiveRun, join_sights, live_run_of_past, may_see, sight_of

@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from decisor.errors import SetupError, ToolError
-from decisor.sandbox import cypher_guard
-from decisor.sandbox import wire as graph_values
-from decisor.sandbox.cypher_guard import join_cypher_tokens, tokenize_cypher
+from decisor.sandbox.cypher_guard import check_cypher, join_cypher_tokens, tokenize_cypher
 from decisor.sandbox.engine import Caps, Engine
 from decisor.sandbox.engines import path_in_url
-from decisor.sandbox.wire import build_capped_table
+from decisor.sandbox.wire import build_capped_table, node_value, path_value, relationship
 from decisor.types import Table, Value
 
 ADDED = ("id", "title", "type")
@@ -53,7 +51,7 @@ class Kglite:
     deny: frozenset[str] = frozenset()
 
     def check(self, statement: str) -> str:
-        return respell_functions(cypher_guard.check_cypher(statement, self.deny))
+        return respell_functions(check_cypher(statement, self.deny))
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
         import kglite
@@ -81,11 +79,11 @@ class Kglite:
             case {"id": _, "labels": list(labels), "properties": dict(properties), **rest} if not rest:
                 own = self.own.get(labels[0], frozenset()) if labels else frozenset()
                 given = {key: item for key, item in properties.items() if key not in ADDED or key in own}
-                return graph_values.node_value(labels, given)
+                return node_value(labels, given)
             case {"start": _, "end": _, "type": str(kind), "properties": dict(properties)}:
-                return graph_values.relationship(kind, properties)
+                return relationship(kind, properties)
             case {"nodes": list(nodes), "relationships": list(links), **rest} if not rest:
-                return graph_values.path_value(map(self.plain, nodes), map(self.plain, links))
+                return path_value(map(self.plain, nodes), map(self.plain, links))
             case dict():
                 return {key: self.plain(item) for key, item in value.items()}
             case list():

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError, ToolError
-from decisor.sandbox.catalog import INSPECTED
 from decisor.sandbox.dialect import COMMON, INFORMATION_SCHEMA, Dialect, word_set
 from decisor.sandbox.engine import SECONDS, Caps, ConnectionLost, Engine, Warehouse
-from decisor.sandbox.engines.sqlalchemy import FILES, check_policy_support
+from decisor.sandbox.engines.sqlalchemy import FILES, INSPECTED, Row, check_policy_support
 from decisor.sandbox.sql_guard import SqlGuard, build_guard
 from decisor.sandbox.wire import build_capped_table
 from decisor.types import Table, Value
@@ -27,7 +26,6 @@ URL = re.compile(r"(?:sc|spark)://(?P<host>[^/;]+)/?(?P<schema>[^;]*)(?P<options
 LOST = re.compile(
     r"UNAVAILABLE|INVALID_HANDLE|SESSION_(CHANGED|CLOSED|NOT_FOUND)|failed to connect|Socket closed", re.I
 )
-Row = tuple[object, ...]
 COLUMN = re.compile(r"^ \|-- (?P<name>.+): (?P<type>.+?) \(nullable = (?P<nullable>true|false)\)$", re.M)
 KIND = re.compile(r"^Type: (\w+)$", re.M)
 VIEW = re.compile(r"^View Text: (.*?)^View Original Text: ", re.M | re.S)

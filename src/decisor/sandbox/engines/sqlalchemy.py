@@ -6,21 +6,21 @@ The guard stands before the database; there is one connection, and rows come as 
 and to its seconds beside the guard is the warehouse's own (``Warehouse``); if that has nothing, it is the rights of
 the account and the worker process, which is killed. ``WAREHOUSES`` holds the limits of sessions and accounts by
 dialect. Trino and ClickHouse, which have URLs of their own, also have allow lists, catalog queries, and the
-expressions for rows and masks: ``TRINO``, ``CLICKHOUSE`` and ``OWN``.
+expressions for rows and masks: ``TRINO``, ``CLICKHOUSE`` and ``OWN``. The catalog of any other is read by SQLAlchemy's
+inspector; its queries are asked for by words that no checked statement can be (``INSPECTED``).
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from decisor.errors import SetupError, ToolError
-from decisor.sandbox.catalog import INSPECTED, SYSTEM, inspect_catalog
 from decisor.sandbox.dialect import COMMON, INFORMATION_SCHEMA, Dialect, Queries, word_set
 from decisor.sandbox.engine import SECONDS, Caps, ConnectionLost, Engine, Warehouse
 from decisor.sandbox.sql_guard import SqlGuard, build_guard
@@ -30,6 +30,7 @@ from decisor.types import Table, Value
 
 if TYPE_CHECKING:
     import sqlalchemy
+    from sqlalchemy import Connection, Inspector
 
 
 PREFIX = "sqlalchemy+"
@@ -72,7 +73,7 @@ class Alchemy:
             complaint = driver_complaint(error)
             # Drivers do not agree on how a lost connection looks, so a probe decides.
             if getattr(error, "connection_invalidated", False) or not self.alive():
-                with contextlib.suppress(Exception):
+                with suppress(Exception):
                     self.db.invalidate()
                 self.db.close()
                 raise ConnectionLost(f"{self.title} cannot be reached: {complaint}") from error
@@ -80,7 +81,7 @@ class Alchemy:
         finally:
             self.cursor = None
             if not self.db.closed:
-                with contextlib.suppress(Exception):
+                with suppress(Exception):
                     self.db.rollback()
 
     def rows(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
@@ -140,7 +141,7 @@ class Alchemy:
                     return
 
     def close(self) -> None:
-        with contextlib.suppress(Exception):
+        with suppress(Exception):
             self.db.close()
 
 
@@ -241,6 +242,144 @@ def check_policy_support(title: str, caps: Caps, dialect: Dialect) -> None:
     what = "masks" if caps.policy.mask and not dialect.token else "rows"
     if caps.policy and (what == "masks" or (caps.policy.rows and not dialect.fence)):
         raise SetupError(f"Readers' {what} are not kept to on {title}: let the account read a view with only those.")
+
+
+Row = tuple[object, ...]
+INSPECTED = Queries(
+    columns="decisor_inspects_columns",
+    keys="decisor_inspects_keys",
+    tables="decisor_inspects_tables",
+    definitions="decisor_inspects_definitions",
+)
+SYSTEM = word_set(
+    """information_schema pg_catalog pg_toast mysql performance_schema sys system temp ndbinfo sysibm syscat sysstat
+    guest xdb ctxsys mdsys outln wmsys"""
+)
+"""Schemas that hold no data of their own."""
+ONE_SCHEMA = ("mysql", "mariadb", "doris", "starrocks", "singlestoredb", "clickhouse", "hive", "impala")
+"""Where a schema is a database, and others are somebody else's."""
+
+
+def inspect_catalog(statement: str, connection: Connection) -> tuple[Sequence[str], Iterator[Row]] | None:
+    """Return the columns and rows for one of the words in ``INSPECTED``; None for a statement."""
+    from sqlalchemy import inspect
+
+    readers = {
+        INSPECTED.columns: (7, inspect_columns),
+        INSPECTED.keys: (4, inspect_keys),
+        INSPECTED.tables: (3, comments),
+        INSPECTED.definitions: (5, inspect_definitions),
+    }
+    if statement not in readers:
+        return None
+    width, read = readers[statement]
+    return [f"c{number}" for number in range(width)], read(inspect(connection))
+
+
+def inspect_columns(inspector: Inspector) -> Iterator[Row]:
+    views: list[Row] = []
+    view_names = {shown: views_in(inspector, schema) for schema, shown in shown_schemas(inspector)}
+    for schema, table, columns in read_reflection(inspector, "get_multi_columns"):
+        is_view = table in view_names[schema]
+        rows = [
+            (
+                full_name(schema, table),
+                is_view,
+                column["name"],
+                inspected_type(column, inspector),
+                column.get("nullable", True),
+                schema,
+                column.get("comment") or "",
+            )
+            for column in columns
+        ]
+        # Views come after all tables, as in the queries of the other engines.
+        if is_view:
+            views += rows
+        else:
+            yield from rows
+    yield from views
+
+
+def full_name(schema: str | None, table: str) -> str:
+    return f"{schema}.{table}" if schema else table
+
+
+def inspect_keys(inspector: Inspector) -> Iterator[Row]:
+    for schema, table, key in read_reflection(inspector, "get_multi_pk_constraint"):
+        for column in (key or {}).get("constrained_columns") or ():
+            yield full_name(schema, table), column, "", ""
+    for schema, table, foreign_keys in read_reflection(inspector, "get_multi_foreign_keys"):
+        for key in foreign_keys:
+            # SQLAlchemy leaves out the schema of a reference within the schema that is read.
+            home = key.get("referred_schema") or schema
+            target = full_name("" if home == inspector.default_schema_name else home, key["referred_table"])
+            for column, target_column in zip(key["constrained_columns"], key["referred_columns"], strict=False):
+                yield full_name(schema, table), column, target, target_column
+
+
+def comments(inspector: Inspector) -> Iterator[Row]:
+    for schema, table, comment in read_reflection(inspector, "get_multi_table_comment"):
+        if (comment or {}).get("text"):
+            yield full_name(schema, table), comment["text"], None
+
+
+def inspect_definitions(inspector: Inspector) -> Iterator[Row]:
+    """Yield the definitions of all schemas: a view of another schema may read a table that is denied here."""
+    for number, schema in enumerate(data_schemas(inspector)):
+        place = str(schema or "").rpartition(".")[2], number == 0
+        for table in reflect_schema(inspector, "get_table_names", schema):
+            yield table, "", "table", *place
+        for view in views_in(inspector, schema):
+            text = None
+            with suppress(Exception):  # what the account may not see
+                text = inspector.get_view_definition(view, schema)
+            yield view, text, "view", *place
+
+
+def data_schemas(inspector: Inspector) -> list[str | None]:
+    """Return the schemas that hold data, the default one first. None stands for a default schema without a name."""
+    names: list[str | None] = []
+    with suppress(NotImplementedError):
+        names += [name for name in inspector.get_schema_names() if name.lower() not in SYSTEM]
+    default = inspector.default_schema_name
+    return [default, *(name for name in names if name != default)]
+
+
+def shown_schemas(inspector: Inspector) -> list[tuple[str | None, str]]:
+    """Return each visible schema with its display name; '' for the default one."""
+    default, *others = data_schemas(inspector)
+    named = [] if inspector.dialect.name in ONE_SCHEMA and default else others
+    return [(default, ""), *((name, str(name).rpartition(".")[2]) for name in named)]
+
+
+def views_in(inspector: Inspector, schema: str | None) -> set[str]:
+    methods = ("get_view_names", "get_materialized_view_names")
+    return {view for method in methods for view in reflect_schema(inspector, method, schema)}
+
+
+def reflect_schema(inspector: Inspector, method: str, schema: str | None, **options: object) -> Any:
+    """Return the result of an inspector method for a schema; nothing if the dialect has none."""
+    with suppress(NotImplementedError):
+        return getattr(inspector, method)(schema=schema, **options)
+    return {}
+
+
+def read_reflection(inspector: Inspector, method: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield the shown schema, the name and the entry of every table and view, '' for the default schema."""
+    from sqlalchemy.engine.reflection import ObjectKind
+
+    for schema, shown in shown_schemas(inspector):
+        for (_, table), entry in reflect_schema(inspector, method, schema, kind=ObjectKind.ANY).items():
+            yield shown, table, entry
+
+
+def inspected_type(column: Any, inspector: Inspector) -> str:
+    """Return the type of a column as the database calls it."""
+    try:
+        return str(column["type"].compile(dialect=inspector.dialect))
+    except Exception:  # a type without a name in this dialect
+        return str(column["type"])
 
 
 PARSERS = {
