@@ -1,4 +1,4 @@
-"""vLLM and Ollama by their own fields: what each is sent, and how its reply is read."""
+"""Ollama by its own fields, and vLLM in the common way: what each is sent, and how its reply is read."""
 
 from __future__ import annotations
 
@@ -41,30 +41,11 @@ async def replies(spec: str, *plays: Play, sampling: Sampling = HELD, calls: int
             await llm.close()
 
 
-async def test_vllm_gets_a_schema_in_its_own_fields() -> None:
+async def test_vllm_is_asked_in_the_common_way_by_the_name_behind_its_prefix() -> None:
     reply, server = await replies("vllm/org/m@HERE", CHAT)
     (sent,) = server.bodies
     assert sent["model"] == "org/m" and reply.text == '{"city": "Lyon"}'
-    assert sent["structured_outputs"] == {"json": SCHEMA} and sent["guided_json"] == SCHEMA
-    assert "response_format" not in sent
-    assert server.headers["Authorization"] == f"Bearer {KEY}"
-
-
-async def test_vllm_without_a_schema_is_sent_nothing_of_its_own() -> None:
-    _, server = await replies("vllm/m@HERE", CHAT, sampling=Sampling())
-    assert not {"structured_outputs", "guided_json", "response_format"} & server.bodies[0].keys()
-
-
-async def test_a_field_that_vllm_refuses_is_left_out_from_then_on() -> None:
-    refused = [status(400, f"Extra inputs are not permitted: {name}") for name in ("guided_json", "structured_outputs")]
-    _, server = await replies("vllm/m@HERE", *refused, CHAT, CHAT, calls=2)
-    own = [{"structured_outputs", "guided_json", "response_format"} & sent.keys() for sent in server.bodies]
-    assert own == [{"structured_outputs", "guided_json"}, {"structured_outputs"}, *[{"response_format"}] * 2]
-
-
-async def test_an_address_alone_is_asked_in_the_common_way() -> None:
-    _, server = await replies("m@HERE", CHAT)
-    assert "response_format" in server.bodies[0] and "structured_outputs" not in server.bodies[0]
+    assert "response_format" in sent and server.headers["Authorization"] == f"Bearer {KEY}"
 
 
 async def test_ollama_gets_a_schema_as_format_and_the_context_that_was_set() -> None:

@@ -44,7 +44,7 @@ def test_a_saved_trace_is_the_same_written_anew(path: Path) -> None:
 def test_a_saved_trace_has_every_prompt_whole(path: Path) -> None:
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     calls = [*events_of(read_trace(path), LLMCall)]
-    assert len(calls) == sum(line.get("event") == "LMCall" for line in lines)
+    assert len(calls) == sum(line.get("event") == "LLMCall" for line in lines)
     assert all(call.messages and call.messages[-1].role == "user" for call in calls)
 
 

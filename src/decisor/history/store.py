@@ -10,7 +10,6 @@ told from one that is under way.
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import sys
@@ -22,7 +21,6 @@ from typing import Literal, TextIO, TypeAlias, get_args
 
 from decisor.errors import SetupError
 from decisor.system.serialization import DocumentFormat, json_text
-from decisor.system.settings import with_current_names
 from decisor.system.storage import create_private, data_folder, make_private_folder
 from decisor.trace.events import TraceEntry
 from decisor.trace.file import read_trace
@@ -160,16 +158,15 @@ CAP = 512 * 2**20
 """Bytes of traces; beyond it the oldest are dropped, marked ones last."""
 BUSY_SECONDS = 30.0
 VERSION = 1
-TABLE = """CREATE TABLE IF NOT EXISTS run (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, words TEXT NOT NULL, marked INTEGER NOT NULL,
-    run TEXT NOT NULL)"""
-INDEX = "CREATE INDEX IF NOT EXISTS run_of_owner ON run (owner, number)"
-READERS = (
-    "CREATE TABLE IF NOT EXISTS reader (name TEXT, number INTEGER, PRIMARY KEY (name, number)) WITHOUT ROWID",
-    "CREATE TRIGGER IF NOT EXISTS reader_of_none AFTER DELETE ON run BEGIN "
-    "DELETE FROM reader WHERE number = OLD.number; END",
+TABLES = (
+    """CREATE TABLE run (number INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, words TEXT NOT NULL,
+    marked INTEGER NOT NULL, run TEXT NOT NULL)""",
+    "CREATE INDEX run_of_owner ON run (owner, number)",
+    "CREATE TABLE reader (name TEXT, number INTEGER, PRIMARY KEY (name, number)) WITHOUT ROWID",
+    """CREATE TRIGGER reader_of_none AFTER DELETE ON run BEGIN
+    DELETE FROM reader WHERE number = OLD.number; END""",
 )
-"""Persons to whom an owner shows a run. It is beside the format: an earlier Decisor leaves it alone."""
+"""The runs, and the persons to whom an owner shows a run."""
 ALL, BEYOND = 10**9, 2**63 - 1
 """More runs than there are, and a number that none has."""
 Numbers: TypeAlias = "list[int]"
@@ -335,7 +332,7 @@ class History:
         return self.folder / "runs" / f"{number}.jsonl"
 
     def run_of(self, number: int, text: str) -> PastRun:
-        run, path = PAST_RUN.decode_value(with_current_names(json.loads(text))), self.trace_of(number)
+        run, path = PAST_RUN.decode(text), self.trace_of(number)
         state = "interrupted" if run.state == "running" and not is_locked(path) else run.state
         return replace(run, number=number, bytes=size_of(path), state=state)
 
@@ -386,12 +383,8 @@ def prepare_history_tables(database: sqlite3.Connection) -> None:
     if version > VERSION:
         raise SetupError(f"The history is of format {version}; this Decisor reads {VERSION}. Update it.")
     if version < VERSION:
-        database.execute(TABLE)
-        database.execute(INDEX)
-        database.execute(f"PRAGMA user_version = {VERSION}")
-    # In histories of earlier releases too, which have the same version.
-    for statement in READERS:
-        database.execute(statement)
+        for statement in (*TABLES, f"PRAGMA user_version = {VERSION}"):
+            database.execute(statement)
 
 
 def size_of(file: Path | os.DirEntry[str]) -> int:

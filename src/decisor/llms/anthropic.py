@@ -7,7 +7,6 @@ again only where a block ended, so prompts that begin alike are cut at the same 
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from decisor.llms.turns import (
     to_mapping,
 )
 from decisor.runtime.prompt import list_turn_texts
+from decisor.trace.prompts import common_affix_length
 from decisor.types import Completion, Message, Sampling, ToolCall
 
 
@@ -190,7 +190,7 @@ def find_common_end(before: Sequence[tuple[str, str]], turns: Sequence[tuple[str
         same += 1
     if same < min(len(before), len(turns)) and before[same][0] == turns[same][0]:
         text = turns[same][1]
-        length = common_prefix_length(before[same][1], text)
+        length = common_affix_length(before[same][1], text, False)
         if length < len(text):
             # Whole lines: a block that ends within a word would be tokenized otherwise than the text.
             length = text.rfind("\n", 0, length) + 1
@@ -199,17 +199,6 @@ def find_common_end(before: Sequence[tuple[str, str]], turns: Sequence[tuple[str
     while same and not turns[same - 1][1]:  # a turn without text has no block to mark
         same -= 1
     return (same - 1, len(turns[same - 1][1])) if same else (0, 0)
-
-
-def common_prefix_length(left: str, right: str) -> int:
-    """Return the number of characters that both texts begin with.
-
-    >>> common_prefix_length("abcd", "abxd"), common_prefix_length("ab", "abc"), common_prefix_length("", "a")
-    (2, 2, 0)
-    """
-    # Comparing slices is done in C: characters one by one took a hundred times as long.
-    most = min(len(left), len(right))
-    return bisect_left(range(most), True, key=lambda at: left[: at + 1] != right[: at + 1])
 
 
 ANTHROPIC = "https://api.anthropic.com"

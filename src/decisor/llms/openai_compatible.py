@@ -2,9 +2,9 @@
 
 A chat completion is asked for without the parts that the endpoint refused. The older completions API, which vLLM and
 llama.cpp speak too, continues a text as it stands, without a chat template; replies and log-probabilities of both are
-read alike. An adapter serves a server whose own request differs though all else of a call is the same: vLLM's fields
-for structured output, and Ollama's API with ``format`` and the length of its context. A server of either kind that is
-named by its address alone is asked as any OpenAI-compatible endpoint.
+read alike. An adapter serves a server whose own request differs though all else of a call is the same: Ollama's API,
+with ``format`` and the length of its context. A server that is named by its address alone is asked as any
+OpenAI-compatible endpoint.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from decisor.llms.retry import Retries, RetryableError, fault_in_reply
 from decisor.llms.streaming import ChatParts, StreamParts
 from decisor.llms.structured_output import (
     NO_SIZES,
+    STRICT,
     build_form_fields,
     chat_usage,
     find_refused_part,
@@ -46,8 +47,6 @@ from decisor.runtime.prompt import list_turn_texts
 from decisor.types import Completion, Message, Sampling, Token
 
 OPENAI = "https://api.openai.com/v1"
-STRICT = ("api.openai.com", ".openai.azure.com")
-"""Hosts whose strict mode takes no sizes."""
 MAX_STOPS = 4
 
 
@@ -311,32 +310,6 @@ Body = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class ToVllm:
-    """An adapter for vLLM's fields of structured output.
-
-    The schema is in ``structured_outputs``, and in ``guided_json``, which versions before 0.12 read; if both were
-    refused, in ``response_format``.
-    """
-
-    def url(self, chat_url: str) -> str:
-        return chat_url
-
-    def body(self, body: Body, without: AbstractSet[str], settings: LLMSettings) -> Body:
-        schema = schema_in(body)
-        own = {"structured_outputs": {"json": schema}, "guided_json": schema}
-        own = {name: value for name, value in own.items() if name not in without}
-        if schema is None or not own:
-            return body
-        return {name: value for name, value in body.items() if name != "response_format"} | own
-
-    def reply(self, reply: object) -> object:
-        return reply
-
-    def open_parts(self, where: str) -> ChatParts:
-        return ChatParts(where)
-
-
-@dataclass(frozen=True, slots=True)
 class ToOllama:
     """An adapter for Ollama's own ``POST /api/chat``.
 
@@ -405,10 +378,6 @@ def schema_in(body: Body) -> object:
     for key in ("json_schema", "schema"):
         form = form.get(key) if isinstance(form, Mapping) else None
     return form
-
-
-def vllm(model: str, *, base_url: str, key: str | None, price: Price | None) -> OpenAICompatible:
-    return OpenAICompatible(model, base_url, key, price=price, adapter=ToVllm())
 
 
 def ollama(model: str, *, base_url: str, key: str | None, price: Price | None) -> OpenAICompatible:

@@ -6,15 +6,19 @@ network is used.
 
 from __future__ import annotations
 
+import datetime
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date
 from functools import cache
 from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge, Lt
 
 from decisor.errors import SetupError
+from decisor.system.serialization import DocumentFormat
 from decisor.types import LLM, Pricing, Usage
 
 
@@ -91,7 +95,7 @@ def parse_price(text: str) -> Price:
 
 SHIPPED = Path(__file__).parent / "prices.toml"
 SNAPSHOT = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8})")
-AMOUNTS = ("prompt", "completion", "cached", "cache_write")
+Amount = Annotated[float, Ge(0), Lt(1e6)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +105,26 @@ class PriceRow:
     host: str
     """With its port, if it has one."""
     model: str
-    price: Price
-    date: date
+    prompt: Amount
+    completion: Amount
+    date: datetime.date
     source: str
+    cached: Amount | None = None
+    cache_write: Amount | None = None
+
+    @property
+    def price(self) -> Price:
+        return Price(self.prompt, self.completion, self.cached, self.cache_write)
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTable:
+    """A table of prices."""
+
+    models: tuple[PriceRow, ...]
+
+
+PRICES = DocumentFormat(PriceTable, is_closed=True)
 
 
 def published_price(model: str, host: str, environ: Mapping[str, str]) -> Price | None:
@@ -133,29 +154,11 @@ def read_prices(path: Path) -> tuple[PriceRow, ...]:
         SetupError: the file cannot be read, or a line lacks something.
     """
     try:
-        rows = tomllib.loads(path.read_text("utf-8"))["models"]
-        return tuple(parse_price_row(row) for row in rows)
+        return PRICES.decode_value(tomllib.loads(path.read_text("utf-8"))).models
     except OSError as error:
         raise SetupError(f"Cannot read the prices in {path}: {error.strerror}.") from error
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+    except ValueError as error:
         raise SetupError(
             f"{path} is no table of prices ({error}). Each line of its list models has host, model, prompt and "
             "completion in dollars per million tokens, date and source; cached and cache_write where they differ."
         ) from error
-
-
-def parse_price_row(row: Mapping[str, object]) -> PriceRow:
-    """Parse a row of a price table; raise ValueError, TypeError or LookupError if it is none."""
-    if wrong := row.keys() - {"host", "model", "date", "source", *AMOUNTS}:
-        raise ValueError(f"there is no {', '.join(sorted(wrong))}")
-    amounts = {}
-    for name in (name for name in AMOUNTS if name in row):
-        amount = row[name]
-        if not isinstance(amount, int | float) or isinstance(amount, bool) or not 0 <= amount < 1e6:
-            raise ValueError(f"{amount!r} is no amount of dollars")
-        amounts[name] = float(amount)
-    day = row["date"]
-    if not isinstance(day, date):
-        raise ValueError(f"{row['model']}: the date {day!r} is none")
-    price = Price(**{"prompt": amounts["prompt"], "completion": amounts["completion"], **amounts})
-    return PriceRow(str(row["host"]), str(row["model"]), price, day, str(row["source"]))

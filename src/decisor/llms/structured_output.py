@@ -156,8 +156,6 @@ SIZES = {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"}
 STRICT = ("api.openai.com", ".openai.azure.com")
 """Hosts whose strict mode takes no sizes."""
 OPTIONAL = {
-    "structured_outputs": r"structured_outputs",
-    "guided_json": r"guided_json",
     "response_format": r"response_format|text\.format|json_schema|json_object|structured output|grammar",
     "tool_choice": r"tool[_ ]choice",
     "parallel_tool_calls": r"parallel[_ ]tool[_ ]calls?",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from decisor.errors import ParseError
 from decisor.parsing.cleaning import clean_reply
+from decisor.parsing.figures import split_name
 from decisor.parsing.reply_form import Form, ReplyShape, read_dataclass
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
@@ -31,7 +32,6 @@ from decisor.semantics.readings import (
     find_open_present,
     find_open_state,
     find_pieces_or_money,
-    split_name_words,
 )
 from decisor.semantics.relevant import format_definition, significant_words
 from decisor.types import Message, Question, Value
@@ -61,7 +61,7 @@ def suspect_readings(
     said = set(WORD.findall(question.rules.lower()))
 
     def is_in_rules(key: str) -> bool:
-        return bool(words := split_name_words(key)) and said.issuperset(words)
+        return bool(words := split_name(key)) and said.issuperset(words)
 
     return [one for one in suspects if not is_settled_reading(one, needs) and not any(map(is_in_rules, one.keys))]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
+from decisor.parsing.figures import split_name
 from decisor.semantics.definitions import Column, Relation
 from decisor.semantics.relevant import strip_plural_ending
 from decisor.system.text import fit_on_one_line
@@ -60,17 +61,7 @@ Interpreter: TypeAlias = Callable[[OpenReading], Awaitable[str]]
 know."""
 
 
-CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 WORD = re.compile(r"[^\W_]+")
-
-
-def split_name_words(name: str) -> tuple[str, ...]:
-    """Split a name into its words, in lower case.
-
-    >>> split_name_words("OrderDate"), split_name_words("monthly_net")
-    (('order', 'date'), ('monthly', 'net'))
-    """
-    return tuple(word.lower() for word in WORD.findall(CAMEL.sub(" ", name)))
 
 
 @dataclass(frozen=True)
@@ -97,7 +88,7 @@ class QuestionSubject:
         return [
             table
             for table in self.tables
-            if not table.view and stems & {strip_plural_ending(word) for word in split_name_words(table.name)}
+            if not table.view and stems & {strip_plural_ending(word) for word in split_name(table.name)}
         ]
 
     @property
@@ -122,7 +113,7 @@ class QuestionSubject:
 
     def says(self, column: Column) -> bool:
         """Return whether every word of a column's name stands in the question."""
-        return all(word in self.tokens for word in split_name_words(column.name))
+        return all(word in self.tokens for word in split_name(column.name))
 
 
 MONEY = r"\b(revenues?|turnover|sales|income|earnings?|worth|values?|billing|amounts?|money|cash)\b"
@@ -145,7 +136,7 @@ def find_gross_or_net(subject: QuestionSubject) -> Iterator[OpenReading]:
     if not match or subject.has(SETTLED):
         return
     columns = [column for table in subject.tables for column in table.columns]
-    if any(match[0] in split_name_words(column.name) and DAY.search(column.type) for column in columns):
+    if any(match[0] in split_name(column.name) and DAY.search(column.type) for column in columns):
         return  # the day on which something was paid, say
     for table in rank_nearby_tables(subject):
         numbers = [
@@ -156,7 +147,7 @@ def find_gross_or_net(subject: QuestionSubject) -> Iterator[OpenReading]:
         if any(map(subject.says, numbers)):
             return
         # Two columns whose names differ only in a word for gross or net.
-        names = {split_name_words(column.name): column.name for column in numbers}
+        names = {split_name(column.name): column.name for column in numbers}
         for gross_words, gross_name in names.items():
             for gross, net in PAIRS:
                 net_words = tuple(net if word == gross else word for word in gross_words)
@@ -179,7 +170,7 @@ WORDS_OF_AMOUNT = {"price", "amount", "total", "value", "revenue", "cost", "sum"
 
 def first_with_word(columns: Sequence[Column], fits: Callable[[str], object]) -> Column | None:
     """Return the first column with a word in its name that fits, None if there is none."""
-    return next((column for column in columns if any(map(fits, split_name_words(column.name)))), None)
+    return next((column for column in columns if any(map(fits, split_name(column.name)))), None)
 
 
 def rank_nearby_tables(subject: QuestionSubject) -> list[Relation]:
@@ -279,13 +270,13 @@ def mentions_date_column(subject: QuestionSubject, column: Column) -> bool:
     """Return whether the question mentions a date column, by its name or by a verb for its event."""
     forms = verbs_of_date_column(column)
     # "start date" names start_dt.
-    named = {"date" if word in DULL else word for word in split_name_words(column.name)}
+    named = {"date" if word in DULL else word for word in split_name(column.name)}
     return named <= {*subject.tokens} or any(subject.has(rf"\b{re.escape(form)}\b") for form in forms)
 
 
 def verbs_of_date_column(column: Column) -> list[str]:
     """Return verbs for the event of a date column, such as ordered or placed."""
-    stems = [word for word in split_name_words(column.name) if word not in DULL]
+    stems = [word for word in split_name(column.name) if word not in DULL]
     return [form for stem in stems for form in FORMS.get(stem, (stem if stem.endswith("ed") else f"{stem}ed",))]
 
 
@@ -351,7 +342,7 @@ def find_open_criterion(subject: QuestionSubject) -> Iterator[OpenReading]:
         return
     after = subject.text[match.end() :].split()[:3] if praise else []
     numbers = [
-        set(split_name_words(column.name))
+        set(split_name(column.name))
         for table in subject.tables
         for column in table.columns
         if NUMBER_TYPE.search(column.type) and not (column.key or column.references)
@@ -396,7 +387,7 @@ def find_open_state(subject: QuestionSubject) -> Iterator[OpenReading]:
             return
         if any(is_day(column) and mentions_date_column(subject, column) for column in table.columns):
             return
-        stems = set(map(strip_plural_ending, split_name_words(table.name)))
+        stems = set(map(strip_plural_ending, split_name(table.name)))
         word = next((token for token in subject.tokens if strip_plural_ending(token) in stems), "")
         if word or has_owner:
             about = word or next(iter(subject.tokens[2:3]), table.name)
@@ -406,7 +397,7 @@ def find_open_state(subject: QuestionSubject) -> Iterator[OpenReading]:
 
 
 def has_column_word(word: str, tables: Sequence[Relation]) -> bool:
-    return any(word in split_name_words(column.name) for table in tables for column in table.columns)
+    return any(word in split_name(column.name) for table in tables for column in table.columns)
 
 
 def find_open_place(subject: QuestionSubject) -> Iterator[OpenReading]:
@@ -414,7 +405,7 @@ def find_open_place(subject: QuestionSubject) -> Iterator[OpenReading]:
     if not match or subject.has(OWNER):
         return
     word = strip_plural_ending(match[0])
-    homes = [(table, column) for table, column in subject.columns if split_name_words(column.name)[-1] == word]
+    homes = [(table, column) for table, column in subject.columns if split_name(column.name)[-1] == word]
     if len(homes) > 1:
         choices = tuple(f"{table.name}.{column.name}" for table, column in homes[:2])
         yield OpenReading(match[0], choices, [*(column.name for _, column in homes), "billing", "customer's"])

@@ -17,8 +17,7 @@ from typing import Annotated, Any, Generic, Literal, TextIO, TypeVar, Union, get
 
 from decisor.errors import SetupError
 from decisor.system.serialization import DocumentFormat, dataclass_values, json_text
-from decisor.system.settings import with_current_names
-from decisor.trace.events import Event, LLMCall, RunStart, TraceEntry
+from decisor.trace.events import Event, LLMCall, TraceEntry
 from decisor.trace.prompts import PromptAddition, TracePrompt, build_message_row, with_turn
 from decisor.types import Message
 
@@ -99,8 +98,7 @@ class TraceLine(Generic[N, E]):
 def trace_line_format() -> DocumentFormat[TraceLine[str, Event]]:
     from pydantic import Field
 
-    classes = {**CLASSES, "LMCall": LLMCall}  # its name until 0.2
-    lines = tuple(TraceLine[Literal[name], kind] for name, kind in classes.items())  # type: ignore[valid-type]
+    lines = tuple(TraceLine[Literal[name], kind] for name, kind in CLASSES.items())  # type: ignore[valid-type]
     return DocumentFormat(Annotated[Union[lines], Field(discriminator="event")])  # type: ignore[arg-type]  # noqa: UP007
 
 
@@ -120,10 +118,6 @@ def read_entries(lines: Iterable[str | bytes]) -> Iterator[TraceEntry]:
             continue
         line = decode(text)
         event = line.data
-        if isinstance(event, RunStart) and not event.llm:
-            # Until 0.2 the field was ``lm``, and some settings had other names.
-            llm = json.loads(text)["data"].get("lm")
-            event = replace(event, llm=str(llm or ""), settings=with_current_names(event.settings))
         if isinstance(event, LLMCall):
             if isinstance(event.messages, PromptAddition):
                 event = replace(event, messages=event.messages.extend(prompts))
