@@ -27,7 +27,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,8 +166,6 @@ def quality(data: Path, folder: Path) -> None:
             build_index(passages, place, embedder=given)
             modes: tuple[Mode, ...] = ("bm25", "dense", "hybrid")
             rows: dict[str, Ranked] = {mode: ours(open_index(place, mode, given), asked) for mode in modes}
-            by_scores = replace(open_index(place, "hybrid", given), fusion="scores")
-            rows["hybrid, by scores"] = ours(by_scores, asked)
         print(f"\n{name}: {len(passages):,} passages, {len(asked):,} questions")
         table(
             {label: scores(ranked, gold) for label, ranked in engines.items()},

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 import retrieval
 from decisor.documents.index import DocumentIndex, build_memory_index
 from decisor.documents.passage import Passage
-from decisor.documents.search import blend_scores, fuse_ranks
+from decisor.documents.search import fuse_ranks
 
 TITLE_TIMES = (1, 2, 3, 4, 5, 6, 8)
 CONSTANTS, SHARES = (0, 1, 2, 5, 10, 20, 60), (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -145,6 +145,19 @@ def titles(table: Table[int], engines: Sequence[Sequence[Floats]]) -> None:
         times = best(list(table), value, without(at, [len(one) for one in engines[0]]))
         row(f"{name}, chosen without it: {times}", table[times][at].mean(axis=0) - better[at])
     print(f"chosen: {counted(dealings)}; cells of 18 below the better engine, by dealing: {below}")
+
+
+def blend_scores(words: Mapping[K, float], meaning: Mapping[K, float], share: float) -> list[tuple[K, float]]:
+    """``share`` of the score by words and the rest by meaning, each divided by its best. An item without common words
+    has 0 by words. A convex combination of scores, as in Bruch, Gai and Ingber, TOIS 2023.
+    """
+    most_words, most_meaning = max(words.values(), default=0.0), max(meaning.values(), default=0.0)
+    scores = {
+        name: (words.get(name, 0.0) / most_words if most_words > 0 else 0.0) * share
+        + (near / most_meaning if most_meaning > 0 else 0.0) * (1.0 - share)
+        for name, near in meaning.items()
+    }
+    return sorted(scores.items(), key=lambda pair: -pair[1])
 
 
 def fusions(ranks: Table[tuple[float, float]], blends: Table[float]) -> None:

@@ -11,8 +11,8 @@ import pytest
 from decisor.databases.schema import ColumnInfo, TableInfo, close_names
 from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
-from decisor.sandbox.engines import NAMES, load_engine
-from decisor.sandbox.process import check_statements
+from decisor.sandbox.engines import NAMES, load_engine, parse_url
+from decisor.sandbox.process import Worker, check_all_statements
 from decisor.testing import PLANTS, check_engine
 from servers.sql_databases import CONNECTING, MYSQLS, lacking, mysql_database
 
@@ -86,7 +86,9 @@ async def test_a_view_does_not_open_a_denied_table_of_an_embedded_database(url: 
 
 @pytest.mark.slow
 async def test_verdicts_of_statements_come_without_running_them(url: str) -> None:
-    verdicts = await check_statements(url, ["SELECT 1", "DROP TABLE plant", "SELECT * FROM plant"])
+    worker = Worker(*parse_url(url))
+    verdicts = await check_all_statements(worker, ["SELECT 1", "DROP TABLE plant", "SELECT * FROM plant"])
+    await worker.close()
     assert [verdict.allowed for verdict in verdicts] == [True, False, True]
     assert verdicts[1].reason.startswith("Refused: ")
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -63,19 +63,6 @@ async def test_dense_finds_what_shares_no_word_and_hybrid_joins_both(tmp_path: P
     found = await hybrid.find("rose garden", 3)
     assert found[0].score == pytest.approx(0.6 / (2 + 1) + 0.4 / (2 + 1), rel=1e-5), "first by words and by meaning"
     assert found[1].score == pytest.approx(0.4 / (2 + 2), rel=1e-5), "second by meaning, without a word in common"
-
-
-async def test_hybrid_blends_the_scores_as_shares_of_the_best(tmp_path: Path) -> None:
-    meanings = Meanings()
-    build_index(COLOURS, tmp_path / "c", embedder=meanings)
-    words = {one.id: one.score or 0 for one in await open_index(tmp_path / "c").find("azure rose", 9)}
-    near = {one.id: one.score or 0 for one in await open_index(tmp_path / "c", "dense", meanings).find("azure rose", 9)}
-    hybrid = replace(open_index(tmp_path / "c", "hybrid", meanings), fusion="scores")
-    found = await hybrid.find("azure rose", 9)
-    assert len(found) == 3
-    for one in found:
-        share = words.get(one.id, 0) / max(words.values()) / 2 + near[one.id] / max(near.values()) / 2
-        assert one.score == pytest.approx(share, abs=2e-3)
 
 
 async def test_an_update_embeds_only_what_is_new_and_forgets_what_is_gone(tmp_path: Path) -> None:

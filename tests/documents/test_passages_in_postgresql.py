@@ -5,7 +5,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 import decisor
 from decisor.documents.index import (
     DocumentIndex,
-    Fusion,
     IndexMetadata,
     SourceDocument,
     build_index,
@@ -47,7 +45,6 @@ TOWNS = (
     Passage("t3", "The capital is the town where a government sits.", "Capital"),
     Passage("t4", "東京は日本の首都である。", "東京"),
 )
-FUSIONS: tuple[Fusion, ...] = ("ranks", "scores")
 QUERIES = (
     "Which city exports marbles?",
     "capital on the Vistula",
@@ -161,9 +158,9 @@ async def test_vectors_and_both_rankings_joined_are_those_of_an_index_on_disk(
     for mode in ("dense", "hybrid"):
         local = open_index(tmp_path / "towns", mode, Letters())
         table = await open_table_index(place, mode, Letters())
-        for query, fusion in product(QUERIES, FUSIONS):
-            there = await replace(table, fusion=fusion).find(query, 3)
-            here = await replace(local, fusion=fusion).find(query, 3)
+        for query in QUERIES:
+            there = await table.find(query, 3)
+            here = await local.find(query, 3)
             assert [record.id for record in there] == [record.id for record in here]
             assert [record.score for record in there] == pytest.approx([record.score for record in here], abs=2e-3)
         await table.close()

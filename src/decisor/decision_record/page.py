@@ -437,7 +437,7 @@ def find_record_faults(record: DecisionRecord, plain: Mapping[str, Any]) -> Iter
         yield "Digests are not those of the parts of the content."
     if digest_of_json(content) != record.digest:
         yield "The digest is not that of the content."
-    elif record.run_digest and record.run_digest != digest_of_json([record.digest, record.run]):
+    elif record.run_digest != digest_of_json([record.digest, record.run]):
         yield "The number of the run was changed after the record was made."
     for query in record.content.evidence.queries:
         yield from (

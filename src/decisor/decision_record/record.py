@@ -185,7 +185,7 @@ class Content:
 class DecisionRecord:
     """A record of a decision: its content, digests and approvals. digests: of each part of the content; digest: of the
     whole content. run: number in the history of who asked, or 0. approvals: each is of the content whose digest it
-    names. run_digest: of the digest and the run, '' in records of earlier versions.
+    names. run_digest: of the digest and the run.
     """
 
     format: Literal["decisor decision record 1"]
@@ -198,15 +198,6 @@ class DecisionRecord:
 
 
 ID = "urn:decisor:decision-record:1"
-LATER = (
-    "Approval.refuses",
-    "Approval.review",
-    "DecisionRecord.run_digest",
-    "Ranking.plan",
-    "Ranking.today",
-    "Ranking.parts",
-)
-"""Fields that came after the first records, which may do without them."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -228,7 +219,7 @@ def derive_schema() -> str:
 def tighten_schema(part: Any) -> None:
     """Require all fields of every object and allow no others; remove titles and defaults.
 
-    Titles only repeat names. Fields in ``LATER`` are not required.
+    Titles only repeat names.
     """
     if isinstance(part, list):
         for one in part:
@@ -236,8 +227,7 @@ def tighten_schema(part: Any) -> None:
     if not isinstance(part, dict):
         return
     if isinstance(fields := part.get("properties"), dict):
-        required = [name for name in fields if f"{part.get('title')}.{name}" not in LATER]
-        part |= {"required": required, "additionalProperties": False}
+        part |= {"required": list(fields), "additionalProperties": False}
     for name in ("title", "default"):
         part.pop(name, None)
     if "description" in part:
@@ -268,7 +258,7 @@ def find_missing_fields(plain: Any, value: Any, place: str = "") -> Iterator[str
         for name in names:
             if name in plain:
                 yield from find_missing_fields(plain[name], getattr(value, name), f"{place}.{name}".lstrip("."))
-            elif f"{type(value).__name__}.{name}" not in LATER:
+            else:
                 yield f"{place or 'it'} needs {name}"
     elif isinstance(value, tuple | list) and isinstance(plain, list):
         for at, (written, item) in enumerate(zip(plain, value, strict=True)):
@@ -421,11 +411,7 @@ def sealed(approval: Approval) -> Approval:
 
 
 def seal_of(approval: Approval) -> str:
-    plain = finite_json_value(replace(approval, seal=""))
-    for later in ("refuses", "review"):  # as those were sealed that could have neither
-        if not plain[later]:
-            del plain[later]
-    return digest_of_json(plain)
+    return digest_of_json(replace(approval, seal=""))
 
 
 def check_person_name(by: str) -> str:

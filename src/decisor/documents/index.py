@@ -39,7 +39,6 @@ from decisor.documents.search import (
     LocalPassages,
     Ranked,
     VectorMemory,
-    blend_scores,
     build_analyzer,
     build_index_entry,
     build_word_schema,
@@ -49,7 +48,7 @@ from decisor.documents.search import (
     import_usearch,
 )
 from decisor.errors import SetupError
-from decisor.system.storage import stamp_of
+from decisor.system.storage import stamp_of, write_private
 from decisor.types import Record, Value
 
 if TYPE_CHECKING:
@@ -110,12 +109,7 @@ def read_index_metadata(folder: Path) -> IndexMetadata:
 
 def write_durably(path: Path, text: str) -> None:
     """Write a file so that after a crash it has either the old or the new content."""
-    aside = path.with_name(f"{path.name}.new")
-    with aside.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)
+    write_private(path, text)
     # The rename itself is on the disk when its folder is.
     sync_to_disk(path.parent)
 
@@ -478,7 +472,6 @@ class LocalStore:
 
 
 Mode = Literal["bm25", "dense", "hybrid"]
-Fusion = Literal["scores", "ranks"]
 LOOKED_AT = 400
 """Passages that are read for the titles of an index."""
 MODES = ("bm25", "dense", "hybrid")
@@ -493,10 +486,6 @@ class PassageSource(Protocol):
 
     async def by_meaning(self, vector: NDArray[np.float32], limit: int) -> Ranked:
         """Return the passages whose vectors are nearest, with their cosines."""
-        ...
-
-    async def cosines(self, vector: NDArray[np.float32], numbers: Sequence[int]) -> Ranked:
-        """Return the cosines of given passages; those without a vector are missing."""
         ...
 
     async def read(self, numbers: Sequence[int]) -> Mapping[int, Passage]:
@@ -520,9 +509,6 @@ class DocumentIndex:
     reranker: Reranker | None = None
     depth: int = 100
     """Number of hits of each ranking that are fused or reranked."""
-    fusion: Fusion = "ranks"
-    """How hybrid joins its rankings, by their ranks (reciprocal rank fusion) or by their scores, which puts a right
-    passage first a little more often and finds a little less among ten (docs/measurements/documents.md)."""
 
     async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]:
         """Return the best passages, best first. By words alone the result is empty if no word of the query occurs.
@@ -553,12 +539,7 @@ class DocumentIndex:
         near = await self.source.by_meaning(vector, wide)
         if self.mode == "dense":
             return near
-        if self.fusion == "ranks":
-            return fuse_ranks([number for number, _ in words], [number for number, _ in near])
-        # A passage found by its words alone has a cosine too: without it it would count as unlike the query.
-        cosines = dict(near)
-        lacking = [number for number, _ in words if number not in cosines]
-        return blend_scores(dict(words), cosines | dict(await self.source.cosines(vector, lacking)))
+        return fuse_ranks([number for number, _ in words], [number for number, _ in near])
 
     async def titles(self, most: int = 12) -> tuple[tuple[str, ...], bool]:
         """Return different titles of documents, and whether these are all.

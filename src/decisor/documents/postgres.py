@@ -78,7 +78,6 @@ BY_WORDS = f"""WITH worths AS MATERIALIZED (
 FROM worths JOIN $T_words USING (term) GROUP BY number ORDER BY score DESC, number LIMIT :most"""
 BY_MEANING = """SELECT number, 1 - (vector::halfvec(WIDTH) <=> :vector::halfvec(WIDTH)) AS score FROM $T
 ORDER BY vector::halfvec(WIDTH) <=> :vector::halfvec(WIDTH) LIMIT :most"""
-COSINES = "SELECT number, 1 - (vector <=> :vector::halfvec) FROM $T WHERE number = ANY(:numbers) AND vector IS NOT NULL"
 READ = "SELECT number, id, text, title, section, position FROM $T WHERE number = ANY(:numbers)"
 SIZE = "SELECT sum(pg_total_relation_size(name)) FROM unnest(ARRAY['$T', '$T_words', '$T_documents']) AS name"
 COUNTS = "SELECT count(*), coalesce(sum(count), 0)::int, (SELECT coalesce(sum(times), 0) FROM $T_words)::int8"
@@ -165,9 +164,6 @@ class TablePassages:
         width = f"({self.about.width})" if self.about.passages > EXACT else ""  # an HNSW index is on vectors of a width
         ranked = await self._rank(BY_MEANING.replace("(WIDTH)", width), vector=str(vector.tolist()), most=limit)
         return sorted(ranked, key=lambda pair: (-pair[1], pair[0]))
-
-    async def cosines(self, vector: NDArray[np.float32], numbers: Sequence[int]) -> Ranked:
-        return await self._rank(COSINES, vector=str(vector.tolist()), numbers=list(numbers))
 
     async def read(self, numbers: Sequence[int]) -> dict[int, Passage]:
         rows = await self._run(READ, numbers=list(numbers))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -160,15 +160,6 @@ class LocalPassages:
         pairs = [(int(key), 1.0 - float(far)) for key, far in zip(matches.keys, matches.distances, strict=True)]
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
-    async def cosines(self, vector: NDArray[np.float32], numbers: Sequence[int]) -> Ranked:
-        import numpy as np
-
-        known = [number for number in numbers if self.vectors is not None and number in self.vectors]
-        if self.vectors is None or not known:
-            return []
-        near = np.asarray(self.vectors.get(np.array(known, np.uint64)), np.float32) @ vector
-        return list(zip(known, near.tolist(), strict=True))
-
     async def read(self, numbers: Sequence[int]) -> dict[int, Passage]:
         places = {number: self.places[number] for number in numbers if number in self.places}
         if lacking := [number for number in numbers if number not in places]:
@@ -316,24 +307,4 @@ def fuse_ranks(
         for rank, name in enumerate(ranking, 1):
             # A passage that one ranking lacks gets nothing from it.
             scores[name] = scores.get(name, 0.0) + weight / (constant + rank)
-    return sorted(scores.items(), key=lambda pair: -pair[1])
-
-
-def blend_scores(words: Mapping[T, float], meaning: Mapping[T, float], share: float = 0.5) -> list[tuple[T, float]]:
-    """Blend scores:
-
-    ``share`` of the score by words and the rest by meaning, each divided by its best. An item without common words has
-    0 by words.
-
-    A convex combination of scores, as in Bruch, Gai and Ingber, TOIS 2023.
-
-    >>> blend_scores({"a": 8.0, "b": 4.0}, {"a": 0.4, "b": 0.8, "c": 0.2})
-    [('a', 0.75), ('b', 0.75), ('c', 0.125)]
-    """
-    most_words, most_meaning = max(words.values(), default=0.0), max(meaning.values(), default=0.0)
-    scores = {
-        name: (words.get(name, 0.0) / most_words if most_words > 0 else 0.0) * share
-        + (near / most_meaning if most_meaning > 0 else 0.0) * (1.0 - share)
-        for name, near in meaning.items()
-    }
     return sorted(scores.items(), key=lambda pair: -pair[1])

@@ -30,8 +30,6 @@ class PlatformLimits:
     """A worker can be killed, so that no query outlives its seconds."""
     memory: bool
     """A worker that holds too much is killed."""
-    alone: bool
-    """A worker ends itself if its parent is gone."""
     server: bool
     """A server ends the query of a killed worker at once; if False, at its own statement timeout."""
 
@@ -55,11 +53,11 @@ def limits_on(platform: str, proc: bool) -> PlatformLimits:
     ['memory limit not enforced on this system']
     """
     if platform in NO_PROCESSES:
-        return PlatformLimits(time=False, memory=False, alone=False, server=False)
+        return PlatformLimits(time=False, memory=False, server=False)
     # Windows tells a child nothing of its parent, and SIGTERM ends a worker before it could cancel a query.
     if platform == "win32":
-        return PlatformLimits(time=True, memory=False, alone=False, server=False)
-    return PlatformLimits(time=True, memory=proc and platform in MEMORY_TOLD, alone=True, server=True)
+        return PlatformLimits(time=True, memory=False, server=False)
+    return PlatformLimits(time=True, memory=proc and platform in MEMORY_TOLD, server=True)
 
 
 def limits_of_this_system() -> PlatformLimits:

@@ -4,7 +4,7 @@ Requests are written before those ahead of them are answered, so the process nev
 in order. Only the first in line has begun, and a clock runs for it. When it is stopped the others have not begun, and
 go to another process (``RequestNotStarted``). ``BlockingWorker`` serves synchronous code from an event loop in a
 thread of its own. ``Audit`` writes a line for each query of a database: who, when, the statement, how many rows.
-``check_statements`` returns a verdict on statements without running them on the source.
+``check_all_statements`` returns a verdict on statements without running them on the source.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Literal, TypeVar, cast
 
 from decisor.errors import SetupError, ToolError
 from decisor.sandbox.engine import STOPPED, Caps, Engine
-from decisor.sandbox.engines import SYSTEM, load_engine, make_paths_absolute, parse_url
+from decisor.sandbox.engines import SYSTEM, load_engine, make_paths_absolute
 from decisor.sandbox.limits import check_platform, limits_of_this_system, memory_of, processes_killed_for_memory
 from decisor.sandbox.wire import HEAD, Frame, caps_to, pack_frame, pack_request, table_from_frame
 from decisor.system.extras import logger
@@ -603,22 +603,8 @@ class StatementVerdict:
     """'' if it may."""
 
 
-async def check_statements(url: str, statements: Iterable[str], caps: Caps = Caps()) -> list[StatementVerdict]:
-    """Return a verdict for each statement, in order; the URL decides between SQL and Cypher.
-
-    Raises:
-        SetupError: the database cannot be opened.
-    """
-    engine, address = parse_url(url)
-    worker = Worker(engine, address, caps)
-    try:
-        await worker.start()
-        return await check_all_statements(worker, statements)
-    finally:
-        await worker.close()
-
-
 async def check_all_statements(worker: Worker, statements: Iterable[str]) -> list[StatementVerdict]:
+    """Return a verdict for each statement, in order. Raises SetupError if the database cannot be opened."""
     verdicts = []
     for statement in statements:
         try:

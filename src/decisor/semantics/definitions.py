@@ -268,7 +268,7 @@ def format_section(definition: Definition) -> str:
         values = {**definition.words, **{name: values[name] for name in ORIGIN}}
     unchanged = {one.name: one.default for one in fields(definition)}
     lines = [
-        f"{format_toml_key(KEYS.get(name, name))} = {format_definition_value(value)}"
+        f"{format_toml_key(KEYS.get(name, name))} = {format_toml_value(single_or_list(value))}"
         for name, value in values.items()
         if value not in ("", (), []) and value != unchanged.get(name)
     ]
@@ -276,20 +276,9 @@ def format_section(definition: Definition) -> str:
     return "\n".join([head, *lines, ""])
 
 
-def format_definition_value(value: object) -> str:
-    """Format a text, a list of texts, a mapping or a truth value as TOML.
-
-    >>> print(format_definition_value(["a", 'b"c']), format_definition_value(True), format_definition_value("x\\x7f"))
-    ["a", 'b"c'] true "x\\u007f"
-    """
-    if isinstance(value, list | tuple):
-        if len(value) == 1:
-            return format_definition_value(value[0])
-        return f"[{', '.join(format_definition_value(one) for one in value)}]"
-    if isinstance(value, Mapping):
-        pairs = (f"{format_toml_key(key)} = {format_definition_value(one)}" for key, one in value.items())
-        return f"{{ {', '.join(pairs)} }}"
-    return format_toml_value(value)
+def single_or_list(value: object) -> object:
+    """Return the only item of a list, as a person would write it; any other value unchanged."""
+    return value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
 
 
 def make_section_name(text: str) -> str:

@@ -128,20 +128,7 @@ def sql_text_of_definition(definition: Definition) -> str:
             return ""
 
 
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
+MONTHS = "January February March April May June July August September October November December"
 MOST_CHARS = 900
 
 
@@ -179,8 +166,8 @@ def describe_definition(one: Definition) -> Iterator[str]:
         case Calendar():
             month, day = one.starts.split("-")
             yield (
-                f"a year starts on {int(day)} {MONTHS[int(month) - 1]} and has the number of the year in which it "
-                f"{one.named_by}s"
+                f"a year starts on {int(day)} {MONTHS.split()[int(month) - 1]} and has the number of the year in which "
+                f"it {one.named_by}s"
             )
             if one.default:
                 yield 'this is meant by "year"'

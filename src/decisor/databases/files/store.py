@@ -29,7 +29,7 @@ from decisor.errors import SetupError
 from decisor.system import processes as child_process
 from decisor.system.extras import logger
 from decisor.system.secrets import hide_password
-from decisor.system.storage import cache_folder, open_private
+from decisor.system.storage import cache_folder, write_private
 from decisor.system.text import quote_identifier
 
 KINDS = {
@@ -298,16 +298,9 @@ def digest_files(files: Files, folder: Path) -> str:
             now[path] = [stamp, content]
             digest.update(str(content).encode())
     if any(known.get(path) != entry for path, entry in now.items()):
-        write_json_atomically(folder / "digests.json", dict(list({**known, **now}.items())[-MAX_KNOWN:]))
+        latest = dict(list({**known, **now}.items())[-MAX_KNOWN:])
+        write_private(folder / "digests.json", json.dumps(latest, ensure_ascii=False))
     return digest.hexdigest()
-
-
-def write_json_atomically(path: Path, content: object) -> None:
-    """Write content as JSON so that no reader, in this process or another, sees a part of the file."""
-    fresh = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    with open_private(fresh) as file:
-        json.dump(content, file, ensure_ascii=False)
-    fresh.replace(path)
 
 
 def run_import(files: Files, path: Path, report: Path) -> None:
@@ -330,7 +323,7 @@ def run_import(files: Files, path: Path, report: Path) -> None:
             raise SetupError(reply.get("error") or f"{summarize_names(files.parts)}: {reply['end']}")
         fresh.chmod(0o600)
         # The report comes first, for a store without one is read again.
-        write_json_atomically(report, {"notes": [*left_out, *reply["notes"]]})
+        write_private(report, json.dumps({"notes": [*left_out, *reply["notes"]]}, ensure_ascii=False))
         fresh.replace(path)
     finally:
         remove_store(fresh)
