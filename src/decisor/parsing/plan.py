@@ -2,7 +2,6 @@
 
     {"nodes": [{"id", "ask", "needs", "source"}], "final": id}      or {"simple": true}; the form that is asked for
     {"nodes": [{"depth", "ask", "source"}]}                         the same held to a schema, which has no ids
-    [("Q: ...", "Q1.1: ..."), ("Q1.1: ...", "Q2.1: ... <A1.1>")]    the paper's pairs of parent and child
     Q1.1: ...                                                       one on each line
     1. ...  /  2. ... #1                                            numbered, with references as in MuSiQue
 
@@ -21,9 +20,7 @@ Nothing in a reply is evaluated.
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +28,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from decisor.errors import ParseError
 from decisor.parsing.cleaning import clean_reply, replace_surrogates
-from decisor.parsing.lenient_json import JsonReader, check_depth, read_json_value
+from decisor.parsing.lenient_json import JsonReader, read_json_value
 from decisor.parsing.unlabelled import match_tool
 from decisor.types import Value
 
@@ -112,10 +109,6 @@ LINE = re.compile(
     re.M | re.I,
 )
 AFTER = re.compile(r"[(\[](?:needs|parents|after)[: ]+(?P<ids>[^()\[\]]*)[)\]]\s*$", re.I)
-PAIR = re.compile(
-    r"\(\s*([\"'])(?P<parent>(?:\\.|(?!\1)[^\\])*)\1\s*,\s*([\"'])(?P<child>(?:\\.|(?!\3)[^\\])*)\3\s*\)", re.S
-)
-CURLY = str.maketrans("“”„‟‘’‚", '""""\'\'\'')
 QUERY = ("ask", "query", "question", "text")
 NEEDS = ("needs", "parents", "depends_on", "dependencies")
 SOURCE = ("source", "tool")
@@ -134,7 +127,7 @@ def read_drafts(text: str, repairs: list[str], salvage: bool) -> PlanDraft:
         drafts: PlanDraft | None = None
         # Not JSON, so perhaps one of the other forms. Other reasons mean JSON with a defect that the LLM can correct.
         if error.reason in ("syntax", "no_action", "truncated", "shape", "multiple_actions"):
-            drafts = read_tuple_drafts(text, repairs, salvage) or read_line_drafts(text, repairs, salvage)
+            drafts = read_line_drafts(text, repairs, salvage)
         if drafts is None and salvage and error.reason != "limits":
             drafts = salvage_drafts(text, repairs)
         if drafts is None:
@@ -150,7 +143,7 @@ def read_json_drafts(value: Value, repairs: list[str]) -> PlanDraft:
     nodes = value.get("nodes") if isinstance(value, Mapping) else value
     if nodes is None or nodes in ([], {}):
         raise ParseError("The plan has no nodes.", "missing_field")
-    # The forms that nodes are written in: an object by id, texts, pairs of ids, or objects.
+    # The forms that nodes are written in: an object by id, texts, or objects.
     if isinstance(nodes, Mapping):
         repairs.append("map_form")
         nodes = [{"id": id, **part} if isinstance(part, Mapping) else part for id, part in nodes.items()]
@@ -158,8 +151,6 @@ def read_json_drafts(value: Value, repairs: list[str]) -> PlanDraft:
         raise ParseError("nodes is a list.", "shape")
     if all(isinstance(node, str) for node in nodes):
         return read_text_drafts([str(node) for node in nodes], repairs)
-    if all(isinstance(node, list) and len(node) == 2 and isinstance(node[0], str) for node in nodes):
-        return build_pair_drafts([(str(node[0]), str(node[1])) for node in nodes if isinstance(node, list)], repairs)
     nodes = add_node_ids(nodes)
     ids = [node.get("id") for node in nodes if isinstance(node, Mapping)]
     numbered = bool(ids) and all(isinstance(id, int | str) and NUMBERED.fullmatch(str(id)) for id in ids)
@@ -222,60 +213,6 @@ def read_node(node: Value, numbered: bool, repairs: list[str]) -> PartDraft:
     if set(find_tagged_parts(asks)) - set(listed):
         repairs.append("tag_parents")
     return PartDraft(id, asks, tuple(dict.fromkeys(listed)), source.strip())
-
-
-def read_tuple_drafts(text: str, repairs: list[str], salvage: bool) -> PlanDraft | None:
-    """Read the form of the paper: a list of (parent, child), each the whole text of a node.
-
-    None if the text has another form.
-    """
-    start, end = text.find("["), text.rfind("]")
-    if start < 0 or "(" not in text[start:]:
-        return None
-    check_depth(text)
-    listed = text[start : end + 1]
-    pairs = read_literal_pairs(listed) or read_literal_pairs(listed.translate(CURLY))
-    if not pairs and salvage:
-        pairs = [(match["parent"], match["child"]) for match in PAIR.finditer(text.translate(CURLY))]
-    if not pairs or not all(isinstance(side, str) for pair in pairs for side in pair):
-        return None
-    return build_pair_drafts(pairs, repairs)
-
-
-def read_literal_pairs(text: str) -> list[tuple[str, str]]:
-    """Read pairs from a Python literal; ``ast.literal_eval`` runs no code. Empty if the text is no literal."""
-    try:
-        # An invalid escape such as "\d" in a reply makes Python warn on stderr.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return []
-    return [pair for pair in value if isinstance(pair, tuple) and len(pair) == 2] if isinstance(value, list) else []
-
-
-def build_pair_drafts(pairs: Sequence[tuple[str, str]], repairs: list[str]) -> PlanDraft:
-    """Build drafts from the edges of a plan. ``Q: ...`` is the question itself, not a node."""
-    repairs.append("tuple_form")
-    asks: dict[str, str] = {}
-    needs: dict[str, list[str]] = {}
-    for pair in pairs:
-        ids = []
-        for side in pair:
-            if not (match := LABELLED.fullmatch(side)):
-                raise ParseError("Each text of a pair begins with its id, like Q1.1: ...", "shape")
-            id = f"Q{match['id']}" if match["id"] and "." in match["id"] else f"Q{match['id']}.0" if match["id"] else ""
-            ask = normalize_tags(match["ask"], numbered=id.endswith(".0"))
-            if id and asks.setdefault(id, ask) != ask:
-                raise ParseError(f"Two parts are called {id}.", "duplicate_id")
-            ids.append(id)
-        parent, child = ids
-        if child:
-            needs.setdefault(child, []).extend([parent] if parent else [])
-    if not asks:
-        return PlanDraft(simple=True)
-    drafts = tuple(PartDraft(id, ask, tuple(dict.fromkeys(needs.get(id, ())))) for id, ask in asks.items() if ask)
-    return PlanDraft(drafts, numbered=all(id.endswith(".0") for id in asks))
 
 
 def read_line_drafts(text: str, repairs: list[str], salvage: bool = True) -> PlanDraft | None:
