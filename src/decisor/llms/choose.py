@@ -25,7 +25,7 @@ from typing import Literal, cast
 from urllib.parse import urlsplit
 
 from decisor.errors import Error, LLMError, SetupError
-from decisor.llms.endpoint import is_loopback_address, parse_address
+from decisor.llms.endpoint import parse_address
 from decisor.llms.endpoint_llm import EndpointLLM
 from decisor.llms.facts import (
     EndpointFacts,
@@ -45,6 +45,7 @@ from decisor.llms.providers import (
     host_of_url,
     read_spec,
 )
+from decisor.llms.proxies import is_loopback_address
 from decisor.runtime.call import llm_settings_of
 from decisor.runtime.prompt import estimate_tokens
 from decisor.system.extras import find_plugins

@@ -23,14 +23,15 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import aiohttp
 from yarl import URL
 
 from decisor.errors import LLMError
-from decisor.llms.endpoint import Endpoint, Proxy
 from decisor.llms.prices import estimate_prompt_usage
+from decisor.llms.proxies import Proxy
 from decisor.llms.retry import RetryableError
 from decisor.runtime.budget import mark_while_connecting, pause_clocks
 from decisor.types import Usage
@@ -120,7 +121,18 @@ def unpack_body(body: bytes, encoding: str, max_bytes: int) -> bytes:
 PASSING_OF_PROXY = {408, 429, 500, 502, 503, 504}
 
 
-def build_transport_fault(error: Exception, target: Endpoint, cost: Usage) -> LLMError:
+class HttpTarget(Protocol):
+    """An endpoint as a client sees it; the fields are those of ``Endpoint``."""
+
+    url: str
+    where: str
+    proxy: Proxy | None
+    max_bytes: int
+    connect_seconds: float
+    connections: int
+
+
+def build_transport_fault(error: Exception, target: HttpTarget, cost: Usage) -> LLMError:
     """Build the error for a fault of the connection. cost: of a request that the endpoint may have worked on."""
     where = target.where
     # From the narrow classes to the wide: several of aiohttp's errors are subclasses of others.
@@ -223,7 +235,7 @@ class Connector(aiohttp.TCPConnector):
 class HttpClient:
     """The connections to one endpoint, for the event loop that runs at their creation."""
 
-    def __init__(self, target: Endpoint, headers: Mapping[str, str]) -> None:
+    def __init__(self, target: HttpTarget, headers: Mapping[str, str]) -> None:
         self.target, self.loop = target, asyncio.get_running_loop()
         # Not the session's own headers: those go to a proxy too, with the key among them.
         self.headers = {**headers, "Content-Type": "application/json", "Accept-Encoding": "identity"}

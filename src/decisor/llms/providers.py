@@ -189,7 +189,7 @@ class Provider:
         return llm_class(self.name_of(model), base_url=url, key=key, price=price)
 
 
-RESPONSES = "decisor.llms.responses:responses"
+RESPONSES = "decisor.llms.openai_compatible:responses"
 """For an address that ends in /responses, whoever speaks that API there."""
 OPENAI = Provider(
     "OPENAI",
