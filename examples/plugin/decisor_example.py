@@ -13,7 +13,7 @@ from decisor.llms.endpoint import Endpoint, run_within
 from decisor.llms.prices import Price
 from decisor.llms.providers import Provider
 from decisor.llms.retry import RetryableError
-from decisor.llms.structured_output import cut_at_stop_words
+from decisor.llms.turns import cut_at_stop_words
 from decisor.runtime.run import Run
 from decisor.sandbox.engine import Caps, EngineDatabase
 from decisor.sandbox.engines import sqlite

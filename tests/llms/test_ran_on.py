@@ -2,7 +2,7 @@
 
 import pytest
 
-from decisor.llms.structured_output import postprocess_reply
+from decisor.llms.turns import postprocess_reply
 from decisor.types import Completion, Sampling
 
 STOP = Sampling(stop=("Observation:",))

@@ -17,10 +17,13 @@ from decisor.llms.endpoint import open_endpoint
 from decisor.llms.endpoint_llm import EndpointLLM
 from decisor.llms.prices import Price
 from decisor.llms.retry import Retries, RetryableError, fault_in_reply
-from decisor.llms.structured_output import anthropic_usage, find_refused_part, form_instruction, format_calls
 from decisor.llms.turns import (
+    anthropic_usage,
     build_call,
     drop_field,
+    find_refused_part,
+    form_instruction,
+    format_calls,
     list_request_texts,
     load_arguments,
     read_raw,

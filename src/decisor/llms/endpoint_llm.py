@@ -18,8 +18,7 @@ from decisor.llms.endpoint import Endpoint, run_within
 from decisor.llms.facts import context_length_at
 from decisor.llms.prices import Price
 from decisor.llms.streaming import Send, StreamParts, stream_reply
-from decisor.llms.structured_output import cut_at_stop_words, postprocess_reply
-from decisor.llms.turns import replace_call_ids, separate_users_from_results
+from decisor.llms.turns import cut_at_stop_words, postprocess_reply, replace_call_ids, separate_users_from_results
 from decisor.parsing.prompting import Way, Ways
 from decisor.runtime.call import ContextLength, LLMSettings
 from decisor.system.secrets import redact_known

@@ -26,21 +26,19 @@ from decisor.llms.endpoint_llm import EndpointLLM
 from decisor.llms.prices import Price
 from decisor.llms.retry import Retries, RetryableError, fault_in_reply
 from decisor.llms.streaming import ChatParts, StreamParts
-from decisor.llms.structured_output import (
+from decisor.llms.turns import (
     NO_SIZES,
     STRICT,
+    THOUGHT_FIELDS,
+    build_call,
     build_form_fields,
     chat_usage,
+    drop_field,
+    dump_arguments,
     find_refused_part,
     form_instruction,
     format_calls,
     guess_refused_part,
-)
-from decisor.llms.turns import (
-    THOUGHT_FIELDS,
-    build_call,
-    drop_field,
-    dump_arguments,
     list_named_calls,
     list_request_texts,
     read_raw,

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from decisor.errors import LLMError
 from decisor.llms.prices import FREE, Price
-from decisor.llms.structured_output import cut_at_stop_words
-from decisor.llms.turns import list_request_texts
+from decisor.llms.turns import cut_at_stop_words, list_request_texts
 from decisor.runtime.prompt import list_turn_texts
 from decisor.trace.events import OnText
 from decisor.types import Completion, Message, Sampling, Usage
