@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from data import DATA
 from decisor.databases.sql import SqlTool
-from decisor.semantics.ambiguity import suspect_readings
+from decisor.semantics.readings import suspect_readings
 from decisor.types import Question
 from head import words
 from readings.worlds import chinook, contracts, northwind

@@ -7,8 +7,8 @@ import pytest
 
 from decisor.databases.sql import SqlTool
 from decisor.errors import ParseError
-from decisor.semantics.ambiguity import FORM, parse_readings, suspect_readings
 from decisor.semantics.definitions import parse_definitions
+from decisor.semantics.readings import FORM, parse_readings, suspect_readings
 from decisor.semantics.relevant import find_relevant_definitions
 from decisor.types import Question
 from definition_shops import DEFINITIONS, shop

@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Any, Never, Unpack
 from decisor.errors import Error, SetupError
 from decisor.history.recorder import Keeping, record_run
 from decisor.llms.providers import LLMSpec
-from decisor.semantics.ambiguity import suspect_readings
 from decisor.semantics.definitions import Definitions
-from decisor.semantics.readings import OpenReading
+from decisor.semantics.readings import OpenReading, suspect_readings
 from decisor.session.access import Reader, restrict_sources, reveal_result, system_user_name
 from decisor.session.definitions import (
     DefinedTool,

@@ -33,7 +33,13 @@ from decisor.semantics.definitions import (
     section_title,
 )
 from decisor.semantics.draft import draft_from_schema
-from decisor.semantics.readings import Interpreter, OpenReading, find_readings_in_passages
+from decisor.semantics.readings import (
+    Interpreter,
+    OpenReading,
+    ask_for_readings,
+    find_readings_in_passages,
+    is_settled_reading,
+)
 from decisor.session.open_sources import open_first_database
 from decisor.session.provenance import unwrap_model_tool
 from decisor.session.run_setup import LLMs, decide_by_technique
@@ -446,8 +452,6 @@ async def judge_readings(
 
     None are returned if the LLM cannot be asked or its reply cannot be read.
     """
-    from decisor.semantics.ambiguity import ask_for_readings, is_settled_reading
-
     with run.span("readings") as sub:
         try:
             open_readings = await ask_for_readings(question, data, suspects, sub)
