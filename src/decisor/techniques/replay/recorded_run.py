@@ -18,7 +18,6 @@ from typing import Literal, get_origin, get_type_hints
 from decisor.errors import ParseError, SetupError
 from decisor.parsing.labelled import LABEL, NAMES, LabelledReply
 from decisor.parsing.plan import PlanGraph
-from decisor.parsing.prompting import Ways, ways_of
 from decisor.parsing.reply_form import (
     UNION,
     ReplyShape,
@@ -27,6 +26,7 @@ from decisor.parsing.reply_form import (
     normalize_function_name,
     read_json_reply,
 )
+from decisor.runtime.prompt import TokenEstimates, estimate_prompt_tokens
 from decisor.system.settings import drop_none_type, setting_fields
 from decisor.techniques import TECHNIQUES, find_technique_class
 from decisor.techniques.shared.analyst import list_tool_languages
@@ -61,7 +61,6 @@ from decisor.types import (
     Message,
     Observation,
     ObservationMemory,
-    Pricing,
     Question,
     Record,
     Sampling,
@@ -71,10 +70,9 @@ from decisor.types import (
 )
 
 NONE: Mapping[str, str] = MappingProxyType({})
-PromptKey = tuple[tuple[str, ...], ...]
 
 
-def build_prompt_key(messages: Sequence[Message]) -> PromptKey:
+def build_prompt_key(messages: Sequence[Message]) -> tuple[tuple[str, ...], ...]:
     """Build a key that is the same for the same conversation, whatever ids its provider gave the calls."""
     return tuple(
         (message.role, message.content, *(text for call in message.calls for text in (call.name, call.arguments)))
@@ -152,17 +150,6 @@ class RecordedStep:
     reply: int
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedReply:
-    """A reply of the LLM with its finish reason."""
-
-    text: str
-    finish: str
-    prompt: PromptKey = ()
-    turn: Message | None = None
-    """The reply with its calls of tools, of a conversation with tools."""
-
-
 READINGS = "readings"
 """The span in which an LLM is asked whether the question has two readings, before the technique begins."""
 
@@ -175,8 +162,8 @@ class RecordedRun:
     technique: str = ""
     """Empty if the trace does not name it."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    replies: tuple[RecordedReply, ...] = ()
-    """One for each LLM call, in order."""
+    calls: tuple[LLMCall, ...] = ()
+    """All calls of the LLM, in order."""
     steps: tuple[RecordedStep, ...] = ()
     """In the order in which they began: those of one reply may have ended in another."""
     plan: PlanGraph | None = None
@@ -218,7 +205,7 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
         SetupError: the trace refers to an action or technique that does not exist.
     """
     past = RecordedRun()
-    replies: list[RecordedReply] = []
+    calls: list[LLMCall] = []
     actions: dict[int, tuple[Action, int]] = {}
     steps: dict[int, RecordedStep] = {}
     plans: dict[int, tuple[str, ...]] = {}
@@ -237,10 +224,10 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
                 )
             case TechniqueChoice(technique=name):
                 past = replace(past, technique=name, settings=keep_settings_of(name, past.settings))
-            case LLMCall(messages=messages, texts=texts, finish=finish, turn=turn):
-                replies.append(RecordedReply(texts[0] if texts else "", finish, build_prompt_key(messages), turn))
+            case LLMCall() as call:
+                calls.append(call)
             case ActionStart(tool=tool, input=text):
-                actions[entry.id] = Action(tool, text), len(replies) - 1
+                actions[entry.id] = Action(tool, text), len(calls) - 1
             case ActionResult(action=start_id, observation=observation):
                 if start_id not in actions:
                     raise SetupError(f"The trace holds a result of an action, {start_id}, that it does not hold.")
@@ -260,7 +247,7 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
                 pass
     nested = any(isinstance(entry.event, Span | NodeSpan) for entry in entries)
     in_order = tuple(steps[start_id] for start_id in sorted(steps))
-    return replace(past, replies=tuple(replies), steps=in_order, plans=plans, answers=answers, nested=nested)
+    return replace(past, calls=tuple(calls), steps=in_order, plans=plans, answers=answers, nested=nested)
 
 
 def drop_span(entries: Sequence[TraceEntry], name: str) -> list[TraceEntry]:
@@ -419,17 +406,18 @@ NOTHING = ReplyFields()
 
 @dataclass
 class ReplayingLLM:
-    """An LLM that repeats recorded replies first, without a call, and then asks the real one.
-
-    A prompt gets the reply that it got before, and one that was never asked gets the next in order: a tool that is
-    described in other words changes every prompt.
-    """
+    """An LLM that repeats recorded replies first, without a call, and then asks the real one."""
 
     llm: LLM
-    left: list[RecordedReply]
-    """Replies not used yet; may be shared with the LLM of a judge."""
+    left: list[LLMCall]
+    """Calls whose replies are not used yet; may be shared with the LLM of a judge."""
+    estimates: TokenEstimates
+    """They learn from the repeated replies, so that a long prompt is shortened where it was before."""
     begins: ReplyFields = NOTHING
     """Required content of the first new reply: the LLM is told thought and plan, and the plan replaces any other."""
+    is_interrupted: bool = False
+    """True: a prompt that was never asked is asked for real. False: it gets the next reply, because a tool that is
+    described in other words changes every prompt."""
     prompt: Sequence[Message] = ()
     """Prompt of the first new reply; the prompts after an unreadable reply begin with it."""
 
@@ -437,14 +425,9 @@ class ReplayingLLM:
     def name(self) -> str:
         return self.llm.name
 
-    @property
-    def price(self) -> Pricing | None:
-        price: Pricing | None = getattr(self.llm, "price", None)
-        return price
-
-    @property
-    def ways(self) -> Ways | None:
-        return ways_of(self.llm)
+    # Price, context, ways and settings of the LLM are read by name: all of them are the real one's.
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.llm, name)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         """Return the recorded reply, or ask the LLM.
@@ -462,15 +445,25 @@ class ReplayingLLM:
         return self.changed(messages, await stream_if_possible(self.llm, self.hinted(messages), sampling, on_text))
 
     def past(self, messages: Sequence[Message], sampling: Sampling) -> Completion | None:
-        """Return the recorded reply to a prompt; None if all replies are used."""
-        if not self.left:
+        """Return the recorded reply to a prompt and remove it; None if there is none.
+
+        Each is used once: an LLM that was asked the same twice gave two samples.
+        """
+        if not self.left or (sampling.logprobs and self.is_interrupted):
             return None
         if sampling.logprobs:
             raise SetupError("A run that reads log-probabilities cannot be gone on from: a trace does not hold them.")
         prompt = build_prompt_key(messages)
-        place = next((place for place, reply in enumerate(self.left) if reply.prompt == prompt), 0)
-        reply = self.left.pop(place)
-        return Completion((reply.text,), Usage(), reply.finish, self.name, replayed=True, turn=reply.turn)
+        places = (at for at, call in enumerate(self.left) if build_prompt_key(call.messages) == prompt)
+        if (place := next(places, None if self.is_interrupted else 0)) is None:
+            return None
+        call = self.left.pop(place)
+        if not call.usage.estimates:
+            tokens = estimate_prompt_tokens(messages, sampling.tools)
+            self.estimates.learn(self.name, tokens, call.usage.prompt_tokens)
+        return Completion(
+            call.texts or ("",), Usage(), call.finish, call.model or self.name, replayed=True, turn=call.turn
+        )
 
     def is_first(self, messages: Sequence[Message]) -> bool:
         """Return whether the messages ask for the first new reply, or repeat that request with a complaint."""

@@ -11,14 +11,12 @@ answer, and all else is done for real.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from decisor.errors import SetupError
 from decisor.parsing.attribution import normalize_answer
 from decisor.parsing.plan import PlanGraph, PlanPart, sort_by_depth
-from decisor.runtime.prompt import TokenEstimates, estimate_prompt_tokens
 from decisor.runtime.run import Run, Technique
 from decisor.system.tasks import run_in_dependency_order
 from decisor.system.wording import format_count
@@ -27,14 +25,11 @@ from decisor.techniques.dag.nodes import explain_node, format_plan_graph, record
 from decisor.techniques.dag.roles import choose_part_sources
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.techniques.replay.recorded_run import (
-    PromptKey,
-    RecordedReply,
     RecordedRun,
     RecordedStep,
     ReplayingEnvironment,
     ReplayingLLM,
     ReplyFields,
-    build_prompt_key,
     check_recorded_settings,
     read_recorded_run,
     replace_call,
@@ -50,12 +45,10 @@ from decisor.trace.events import (
     LLMCall,
     NodeAnswer,
     NodeSpan,
-    OnText,
     TraceEntry,
     UnreadableReply,
-    stream_if_possible,
 )
-from decisor.types import LLM, Action, Completion, Decision, Message, Observation, Question, Record, Sampling, Usage
+from decisor.types import Action, Decision, Observation, Question, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +214,11 @@ async def rerun_steps(past: RecordedRun, edits: Sequence[Edit], technique: Techn
         begins = ReplyFields(plan=edit.plan, why=BY_HAND if int(edit.at) else "")
     else:
         begins = ReplyFields(edit.thought if edit.action is None else "")
-    replies = select_replies_before(past, number, edit)
+    calls = select_calls_before(past, number, edit)
     env = ReplayingEnvironment(run.env, past, done)
-    again = run.using(llm=ReplayingLLM(run.llm, replies, begins), env=env)
+    again = run.using(llm=ReplayingLLM(run.llm, calls, run.budget.estimates, begins), env=env)
     if (judge := getattr(technique, "judge", None)) is not None:
-        technique = set_part_llms(technique, {"judge": ReplayingLLM(judge, replies)})
+        technique = set_part_llms(technique, {"judge": ReplayingLLM(judge, calls, run.budget.estimates)})
     before = len(run.trace.entries)
     decision = await technique(past.question, again)
     after = read_recorded_run(run.trace.entries[before:])
@@ -277,32 +270,27 @@ def check_plan_edit(past: RecordedRun, edit: Edit, technique: Technique) -> int:
     return number + 1
 
 
-def select_replies_before(past: RecordedRun, number: int, edit: Edit) -> list[RecordedReply]:
-    """Select the replies before a step.
+def select_calls_before(past: RecordedRun, number: int, edit: Edit) -> list[LLMCall]:
+    """Select the calls before a step.
 
-    It includes the reply that asked for the step if its action or observation is set.
+    It includes the call that asked for the step if its action or observation is set.
     """
     if edit.plan:
-        return list(past.replies[: past.steps[number - 2].reply + 1]) if number > 1 else []
+        return list(past.calls[: past.steps[number - 2].reply + 1]) if number > 1 else []
     step = past.steps[number - 1]
     if step.reply < 0:
         return []
-    replies = list(past.replies[: step.reply])
-    reply = past.replies[step.reply]
+    calls = list(past.calls[: step.reply])
+    call = replace(past.calls[step.reply], finish="stop")
     if edit.action is not None:
         tool = edit.action.tool if isinstance(edit.action, Action) else ""
         fields = ReplyFields(edit.thought, tool, get_action_input(edit.action))
-        if reply.turn is not None and reply.turn.calls:
-            turn = replace_call(reply.turn, step.action, fields)
-            replies.append(replace(reply, text=turn.content, turn=turn, finish="stop"))
-        else:
-            text = replace_reply_fields(reply.text, fields, (step.action.tool,))
-            replies.append(
-                replace(reply, text=text, turn=reply.turn and replace(reply.turn, content=text), finish="stop")
-            )
-    elif edit.observation is not None:
-        replies.append(replace(reply, finish="stop"))
-    return replies
+        if call.turn is not None and call.turn.calls:
+            turn = replace_call(call.turn, step.action, fields)
+            return [*calls, replace(call, texts=(turn.content,), turn=turn)]
+        text = replace_reply_fields("".join(call.texts[:1]), fields, (step.action.tool,))
+        return [*calls, replace(call, texts=(text,), turn=call.turn and replace(call.turn, content=text))]
+    return calls if edit.observation is None else [*calls, call]
 
 
 def get_action_input(action: Action | str) -> str:
@@ -356,49 +344,11 @@ async def rerun_with_edits(
     return await rerun_steps(past, edits, technique, run)
 
 
-@dataclass
-class BoughtLLM:
-    """An LLM that repeats the replies of an interrupted run and asks the real LLM for all others."""
-
-    llm: LLM
-    estimates: TokenEstimates
-    """They learn from the repeated replies, so that a long prompt is shortened where it was before."""
-    replies: dict[PromptKey, list[LLMCall]] = field(default_factory=lambda: defaultdict(list))
-
-    @property
-    def name(self) -> str:
-        return self.llm.name
-
-    # Price, context, ways and settings of the LLM are read by name: all of them are the real one's.
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.llm, name)
-
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        return self.bought(messages, sampling) or await self.llm.complete(messages, sampling)
-
-    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
-        return self.bought(messages, sampling) or await stream_if_possible(self.llm, messages, sampling, on_text)
-
-    def bought(self, messages: Sequence[Message], sampling: Sampling) -> Completion | None:
-        """Return the stored reply to a prompt and remove it. None if none is left or log-probabilities are wanted."""
-        if not (replies := self.replies.get(build_prompt_key(messages))) or sampling.logprobs:
-            return None
-        # Each reply once: an LLM that was asked the same twice gave two samples.
-        reply = replies.pop(0)
-        if not reply.usage.estimates:
-            tokens = estimate_prompt_tokens(messages, sampling.tools)
-            self.estimates.learn(self.name, tokens, reply.usage.prompt_tokens)
-        return Completion(reply.texts, Usage(), reply.finish, reply.model or self.name, replayed=True, turn=reply.turn)
-
-
 def resume_interrupted_run(run: Run, entries: Sequence[TraceEntry]) -> Run:
     """Return the run with the replies and observations of an interrupted run to reuse."""
-    llm = BoughtLLM(run.llm, run.budget.estimates)
-    for call in select_reusable_calls(entries):
-        llm.replies[build_prompt_key(call.messages)].append(call)
-    return run.using(
-        llm=llm, env=ReplayingEnvironment(run.env, read_recorded_run(entries), select_reusable_steps(entries))
-    )
+    llm = ReplayingLLM(run.llm, select_reusable_calls(entries), run.budget.estimates, is_interrupted=True)
+    past = read_recorded_run(entries)
+    return run.using(llm=llm, env=ReplayingEnvironment(run.env, past, select_reusable_steps(entries)))
 
 
 def select_reusable_calls(entries: Sequence[TraceEntry]) -> list[LLMCall]:
