@@ -283,7 +283,7 @@ class Agent:
     def read_text(self, talk: Conversation, text: str, finish: str, run: Run, last: bool) -> None:
         """Read a reply without a call: an answer in labels is taken for a decision, anything else is answered once."""
         complaint = ParseError(*UNFINISHED[finish]) if finish in UNFINISHED else ParseError(GO_ON, "no_action")
-        if finish not in UNFINISHED and (fields := read_fields(text, [])).get("answer"):
+        if finish not in UNFINISHED and (fields := read_fields(text)).get("answer"):
             because, runner_up = fields.get("because", ""), fields.get("runner_up", "")
             arguments = {"answer": fields["answer"], "because": because, "runner_up": runner_up}
             try:
@@ -381,7 +381,7 @@ def read_arguments(call: ToolCall, function: Function, is_cut: bool) -> Mapping[
     except ValueError:
         if is_cut:
             raise ParseError("Cut off at the length limit: write less, or ask in two queries.", "truncated") from None
-        value = read_json_value(call.arguments, [])
+        value = read_json_value(call.arguments)
     if isinstance(value, str) and is_plain(function):  # the query alone, without the object around it
         value = {next(iter(get_properties(function))): value}
     if not isinstance(value, Mapping):

@@ -11,8 +11,7 @@ from typing import ClassVar, Literal
 
 from decisor.errors import SetupError
 from decisor.runtime.run import Run
-from decisor.system import wording as rankings
-from decisor.system.wording import format_count
+from decisor.system.wording import format_amount, format_count, format_share, list_ranking_facts
 from decisor.trace.events import Conclusion
 from decisor.types import Action, Decision, Evidence, Figure, Observation, Question, Ranking
 
@@ -79,7 +78,7 @@ def describe_goal(ranking: Ranking) -> str:
 def explain_ranking(ranking: Ranking) -> tuple[str, ...]:
     """Explain ranking, margin, tie set and robustness in plain words."""
     best, count = ranking.options[0], len(ranking.options)
-    outcome = rankings.format_amount(best.outcome, ranking.unit)
+    outcome = format_amount(best.outcome, ranking.unit)
     words = [
         f"{best.name} gives the {describe_goal(ranking)} {ranking.measure} of {format_count(count, 'candidate')}: "
         f"{outcome}."
@@ -94,16 +93,8 @@ def explain_ranking(ranking: Ranking) -> tuple[str, ...]:
             "No other candidate does worse, so the choice changes nothing." if count > 1 else "There is no other."
         )
     elif ranking.margin is not None:
-        ahead = rankings.format_share(ranking.margin)
+        ahead = format_share(ranking.margin)
         if ranking.lead is not None:
-            ahead = f"{rankings.format_amount(ranking.lead, ranking.unit)} ({ahead})"
-        words.append(
-            f"The next is {behind.name} with {rankings.format_amount(behind.outcome, ranking.unit)}, {ahead} behind."
-        )
-    words += [
-        rankings.format_gain(ranking),
-        rankings.format_compared(ranking),
-        *rankings.excluded_lines(ranking),
-        rankings.format_robustness(ranking),
-    ]
-    return (*(line for line in words if line), NO_LLM)
+            ahead = f"{format_amount(ranking.lead, ranking.unit)} ({ahead})"
+        words.append(f"The next is {behind.name} with {format_amount(behind.outcome, ranking.unit)}, {ahead} behind.")
+    return (*words, *list_ranking_facts(ranking), NO_LLM)

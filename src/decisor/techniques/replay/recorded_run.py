@@ -28,10 +28,12 @@ from decisor.parsing.reply_form import (
 )
 from decisor.runtime.prompt import TokenEstimates, estimate_prompt_tokens
 from decisor.system.settings import drop_none_type, setting_fields
+from decisor.system.text import fit_on_one_line
 from decisor.techniques import TECHNIQUES, find_technique_class
 from decisor.techniques.shared.analyst import list_tool_languages
 from decisor.techniques.shared.answer import THINK
 from decisor.techniques.shared.judge import list_llm_parts
+from decisor.techniques.shared.observations import show_plan
 from decisor.trace.events import (
     ActionResult,
     ActionStart,
@@ -102,14 +104,14 @@ def check_recorded_settings(
         # An LLM is a host: a trace that names one could have a person's data sent to it.
         if (part := key.removesuffix("_llm")) in list_llm_parts(kind) and part != key:
             raise SetupError(
-                f"The trace names an LLM for the {part}, {drop_unprintable(text)}. LLMs come from the command line "
+                f"The trace names an LLM for the {part}, {fit_on_one_line(text, 200)}. LLMs come from the command line "
                 f"only: give -o {key}=MODEL@URL to use one."
             )
         # A text may be a path or a module, which a foreign trace must not choose.
         if key in fields and not is_harmless_type(hints[key]):
             raise SetupError(
-                f"The trace sets {key} to {drop_unprintable(text)}. That comes from the command line only: give "
-                f"-o {key}={drop_unprintable(text) or '...'} to use it."
+                f"The trace sets {key} to {fit_on_one_line(text, 200)}. That comes from the command line only: give "
+                f"-o {key}={fit_on_one_line(text, 200) or '...'} to use it."
             )
     return name, {**from_trace, **settings}
 
@@ -118,7 +120,7 @@ def check_built_in(name: str) -> str:
     """Return the name of a technique from a file. Raise SetupError if this package has no such technique."""
     if name not in TECHNIQUES:
         raise SetupError(
-            f"The trace names the technique {drop_unprintable(name)}, which is none of decisor's. Techniques of "
+            f"The trace names the technique {fit_on_one_line(name, 200)}, which is none of decisor's. Techniques of "
             "your own come from the command line only: give -t NAME to use one."
         )
     return name
@@ -128,17 +130,6 @@ def is_harmless_type(kind: object) -> bool:
     """Return whether values of a type refer to nothing outside: numbers, bools or fixed words."""
     kind = drop_none_type(kind)
     return kind in (int, float, bool) or get_origin(kind) is Literal
-
-
-def drop_unprintable(text: str) -> str:
-    r"""Drop unprintable letters of a text from a file, and cut it at 200 letters.
-
-    Nothing in it then controls a terminal.
-
-    >>> drop_unprintable("m@http://a\x1b[2Jb\u202e")
-    'm@http://a[2Jb'
-    """
-    return "".join(letter for letter in text if letter.isprintable())[:200]
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,13 +283,9 @@ class ReplyFields:
     """Reason of a replan; with it the plan is a new one."""
 
     def labels(self) -> dict[str, str]:
-        plan = ", ".join(f"Step {number}: {' '.join(step.split())}" for number, step in enumerate(self.plan, 1))
-        values = {
-            "replan": f"Y, {self.why}" if self.why else "",
-            "plan": f"[{plan}]" if plan else "",
-            "thought": self.thought,
-            "action": self.action,
-        }
+        plan = show_plan([" ".join(step.split()) for step in self.plan]) if self.plan else ""
+        why = f"Y, {self.why}" if self.why else ""
+        values = {"replan": why, "plan": plan, "thought": self.thought, "action": self.action}
         own = {name: value for name, value in values.items() if value}
         return own if self.input is None else {**own, "input": self.input}
 
@@ -309,9 +296,9 @@ class ReplyFields:
             "plan": list(self.plan),
             "thought": self.thought,
             "action": self.action,
+            "action_input": self.input,
         }
-        own: dict[str, Value] = {name: value for name, value in values.items() if value}
-        return own if self.input is None else {**own, "action_input": self.input}
+        return {key: value for key, value in values.items() if value or (key == "action_input" and value is not None)}
 
 
 def replace_reply_fields(reply: str, changes: ReplyFields, tools: Sequence[str] = ()) -> str:
