@@ -186,7 +186,7 @@ def check_labelled(
         except ParseError as error:
             if not any_tool or error.reason != "unknown_tool":
                 raise
-            tool = bare_name(call.tool)
+            tool = call.tool.strip(MARKS)
         call = WrittenCall(tool, query)
     if reply.plan:
         refuse_copies("Plan", reply.plan[0])
@@ -359,6 +359,7 @@ def parse_replan(text: str) -> tuple[bool | None, str]:
 
 
 GIVE_UP = "give_up"
+MARKS = "`*'\"[] \t"
 
 
 def parse_move(reply: str, tools: Sequence[str]) -> LabelledReply:
@@ -380,12 +381,8 @@ def read_move(value: Mapping[str, Value], tools: Sequence[str]) -> LabelledReply
     return check_move(read_labelled_object(value), tools)
 
 
-def bare_name(tool: str) -> str:
-    return tool.strip("`*'\"[] \t")
-
-
 def check_move(reply: LabelledReply, tools: Sequence[str]) -> LabelledReply:
-    if reply.call and GIVE_UP not in tools and re.sub(r"[ -]", "_", bare_name(reply.call.tool)).casefold() == GIVE_UP:
+    if reply.call and GIVE_UP not in tools and re.sub(r"[ -]", "_", reply.call.tool.strip(MARKS)).casefold() == GIVE_UP:
         return LabelledReply(answer="", because=replace_surrogates(reply.call.input), thought=reply.thought)
     return check_labelled(reply, tools, 1, any_tool=True)
 

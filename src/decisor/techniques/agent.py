@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -426,14 +427,11 @@ def take_plan(talk: Conversation, arguments: Mapping[str, Value], run: Run) -> s
 
 def find_written_calls(text: str, names: Sequence[str]) -> tuple[ToolCall, ...]:
     """Find a call that was written as text: {"name": ..., "arguments": ...}, in a fence, in tags or alone."""
-    try:
-        value = read_json_reply(re.sub(r"</?tool_call>", "", text))
-    except ParseError:
-        return ()
-    name = value.get("name") if value else None
-    if value is None or name not in names:
-        return ()
-    return (ToolCall("", str(name), json.dumps(value.get("arguments", value.get("parameters", {})))),)
+    with suppress(ParseError):
+        value = read_json_reply(re.sub(r"</?tool_call>", "", text)) or {}
+        if (name := value.get("name")) in names:
+            return (ToolCall("", str(name), json.dumps(value.get("arguments", value.get("parameters", {})))),)
+    return ()
 
 
 TEXT = {"type": "string"}
