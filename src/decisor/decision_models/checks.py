@@ -84,12 +84,14 @@ Check: TypeAlias = Callable[[CheckSubject], Iterable[Finding]]
 def check_measure_numbers(subject: CheckSubject) -> Iterator[Finding]:
     model, outcomes = subject.model.model, subject.outcomes
     for at, measure in enumerate(model.measures):
-        missing = np.flatnonzero(np.isnan(outcomes.values[:, at]))
+        # What a rule excludes may have no number, such as days of stock without a sale.
+        missing = np.flatnonzero(np.isnan(outcomes.values[:, at]) & ~outcomes.broken.any(axis=1))
         if len(missing):
             names = ", ".join(subject.name(int(place)) for place in missing[:3])
             words = (
                 f"measure.{measure.name} gives no number for {format_count(len(missing), 'candidate')} of "
-                f"{len(outcomes.candidates):,}, such as {names}: a join is empty, or there is no row"
+                f"{len(outcomes.candidates):,} that no rule excludes, such as {names}: there is no row, or a value is "
+                "NULL (an empty join, a division by 0)"
             )
             yield Finding(2, model.line("measure", measure.name, "sql"), words)
     for part, words in find_null_cells(subject.model):
@@ -235,7 +237,9 @@ def check_inputs(subject: CheckSubject) -> Iterator[Finding]:
             at = subject.outcomes.measures.index(name)
             step = shaken.values[:, at] - subject.outcomes.values[:, at]
             scale = np.abs(subject.outcomes.values[:, at])
-            wrong = np.flatnonzero(wanted * step < -1e-9 * np.where(np.isnan(scale), 0, scale))
+            against = wanted * step < -1e-9 * np.where(np.isnan(scale), 0, scale)
+            # Only what may be chosen counts: for what a rule excludes the facts need not hold.
+            wrong = np.flatnonzero(against & ~subject.outcomes.broken.any(axis=1))
             word, way = ("raises", "falls") if wanted > 0 else ("lowers", "grows")
             if len(wrong):
                 who = subject.name(int(wrong[0]))
@@ -489,12 +493,13 @@ def find_differing_places(one: Outcomes, two: Outcomes) -> list[int]:
 
     Rules count only if the numbers agree.
     """
-    first, second = one.values[:, 0], two.values[:, 0]
+    missing = np.isnan(one.values[:, 0]), np.isnan(two.values[:, 0])
+    # Two models that give no outcome agree, and so do two that do not allow a candidate which only one can measure.
+    alike = missing[0] & missing[1] | (missing[0] | missing[1]) & ~(one.allowed | two.allowed)
+    first, second = np.where(alike, 0.0, one.values[:, 0]), np.where(alike, 0.0, two.values[:, 0])
     if np.allclose(first, second, rtol=1e-6, equal_nan=True):
         return [int(place) for place in np.flatnonzero(one.allowed != two.allowed)]
     distance = np.nan_to_num(np.abs(first - second), nan=np.inf)
-    # Two models that give no outcome agree.
-    distance[np.isnan(first) & np.isnan(second)] = 0
     clear = distance > CLEAR * np.fmax(np.abs(first), np.abs(second))
     order = np.argsort(-distance, kind="stable")
     return [int(place) for place in order[clear[order]]] or [int(order[0])]

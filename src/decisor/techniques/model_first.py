@@ -67,6 +67,8 @@ class WrittenModel:
 
 
 NO_MODEL = WrittenModel()
+LIST_MARK = re.compile(r"^[ \t]*(?:#+[ \t].*|\d{1,2}[.)][ \t]+)", re.MULTILINE)
+"""A heading, or the number of an item of a list."""
 Models = tuple[WrittenModel, WrittenModel]
 """The first and the second."""
 
@@ -87,8 +89,8 @@ class ModelDraft:
 
     @cached_property
     def sentences(self) -> Sequence[str]:
-        """Sentences of the question. Pieces without a letter or digit do not count."""
-        text = checks.unwrap_lines(str(self.question))
+        """Sentences of the question, without headings and the numbers of a list."""
+        text = LIST_MARK.sub("", checks.unwrap_lines(str(self.question)))
         return [one for one in split_answer_sentences(text) if re.search(r"\w", one)]
 
     def words(self) -> str:
@@ -318,8 +320,12 @@ class ModelFirst:
         raise Undecided("No example could be worked out by hand.")
 
     async def look(self, query: str, run: Run) -> str:
+        """Run a query for rows to work with, which answers no question: doubts whether it does are left out."""
         tools = [name for name in run.env.tools() if name not in (TOOL, PERSON)]
-        return format_query_rows(query, await run.act(Action(tools[0], query)))
+        found = await run.act(Action(tools[0], query))
+        return format_query_rows(
+            query, replace(found, pitfalls=tuple(p for p in found.pitfalls if p.strength == "wrong"))
+        )
 
     async def model(
         self,

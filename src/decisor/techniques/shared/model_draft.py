@@ -467,11 +467,14 @@ def format_allowed_outcome(outcome: float, allowed: bool) -> str:
 
 
 def list_check_errors(observation: Observation) -> str:
-    """Return the errors of a check as text; empty if there are at most doubts."""
+    """Return the errors of a check as text; empty if there are at most doubts.
+
+    Lines are left out: they count in the whole file, of which the writer sees a part.
+    """
     if observation.error:
         return observation.note
     return "\n".join(
-        f"{format_line_prefix(one.fields['line'])}{one.fields['words']} (check {one.fields['check']})"
+        f"{one.fields['words']} (check {one.fields['check']})"
         for one in observation.records
         if one.fields.get("kind") == "error"
     )
@@ -481,15 +484,6 @@ def list_check_doubts(observation: Observation, of: str) -> tuple[str, ...]:
     """Return the findings of a check that a person must judge."""
     words = [str(one.fields["words"]) for one in observation.records if one.fields.get("kind") == "doubt"]
     return tuple(f"Of {of}: {text}." for text in words)
-
-
-def format_line_prefix(line: object) -> str:
-    """Return the prefix of a message about a line; empty for line 0.
-
-    >>> format_line_prefix(3), format_line_prefix(0)
-    ('line 3: ', '')
-    """
-    return f"line {line}: " if line else ""
 
 
 def is_about_example(observation: Observation) -> bool:
