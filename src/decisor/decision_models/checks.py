@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from decisor.decision_models.candidates import LIMIT, explain_broken_rule
 from decisor.decision_models.client import MORE_SECONDS, OpenModel, TimeOver
-from decisor.decision_models.optimize import solve_model
+from decisor.decision_models.optimize import explain_no_plan, solve_model
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import check_joint_outcomes, find_null_cells
 from decisor.decision_models.schema import Input
@@ -275,11 +275,15 @@ def check_constants(subject: CheckSubject) -> Iterator[Finding]:
 def check_units(subject: CheckSubject) -> Iterator[Finding]:
     """Check 10: report a measure that does not scale with all inputs in its unit.
 
-    These inputs are multiplied by seven. It is only a doubt if the model has parameters that are numbers, or functions,
-    since one may be a constant in that unit.
+    These inputs are multiplied by seven. A function, and a parameter in that unit or in none, may be a constant that
+    does not grow with them.
     """
     model = subject.model.model
+    numbers = [name for name, value in model.parameters.items() if isinstance(value, int | float)]
     for at, measure in enumerate(model.measures):
+        same = {"", base_unit(measure.unit), *CENTS}
+        if model.functions or any(base_unit(model.units.get(name, "")) in same for name in numbers):
+            continue
         of_unit = [
             one
             for one in model.inputs
@@ -307,8 +311,7 @@ def check_units(subject: CheckSubject) -> Iterator[Finding]:
                 f"{subject.name(place)} is {grown}: a column or a constant in that unit is missing in [input], or "
                 "two units are mixed"
             )
-            constants = model.functions or any(isinstance(value, int | float) for value in model.parameters.values())
-            yield Finding(10, model.line("measure", measure.name, "unit"), words, "doubt" if constants else "error")
+            yield Finding(10, model.line("measure", measure.name, "unit"), words)
 
 
 def check_rules(subject: CheckSubject) -> Iterator[Finding]:
@@ -550,7 +553,7 @@ def check_solver(model: OpenModel) -> Iterator[Finding]:
         yield Finding(17, model.model.line("measure", model.model.first.name), str(error))
         return
     if not plan.measures:
-        yield Finding(17, model.model.line("rule"), f"the solver ends with: {plan.status}")
+        yield Finding(17, model.model.line("rule"), explain_no_plan(model, plan))
 
 
 def check_rule_numbers(model: OpenModel) -> Iterator[Finding]:
@@ -558,8 +561,12 @@ def check_rule_numbers(model: OpenModel) -> Iterator[Finding]:
     file = model.model
     columns = [column for copy in model.copies.values() if copy.rows <= FEW for column in copy.columns]
     cells = {float(value) for column in columns for value in column.values if isinstance(value, int | float)}
-    cells |= {float(value) for value in file.parameters.values() if isinstance(value, int | float)}
     statements = file.statements()
+    # A rule reads tables and parameters, such as the first day of a year.
+    read = [sql for part, sql in statements.items() if part.startswith("table.")]
+    cells |= {
+        parse_text_number(text) for text in NUMBER.findall(" ".join([*read, *map(str, file.parameters.values())]))
+    }
     for one in file.rules:
         if not one.testable:
             continue

@@ -323,9 +323,10 @@ class ModelFirst:
         """Run a query for rows to work with, which answers no question: doubts whether it does are left out."""
         tools = [name for name in run.env.tools() if name not in (TOOL, PERSON)]
         found = await run.act(Action(tools[0], query))
-        return format_query_rows(
-            query, replace(found, pitfalls=tuple(p for p in found.pitfalls if p.strength == "wrong"))
-        )
+        doubts, note = [one for one in found.pitfalls if one.strength == "ask"], found.note
+        for one in doubts:
+            note = note.replace(one.text, "").strip()
+        return format_query_rows(query, replace(found, note=note))
 
     async def model(
         self,
@@ -344,7 +345,7 @@ class ModelFirst:
         form = toml_form("model", lambda reply: checks.check_model_reply(reply, draft.facts, draft.sentences))
         prompt = prompts.build_model_prompt(run.env.describe(), draft.words(), draft.facts)
         again = bool(draft.examples)
-        messages = prompts.build_repair_prompt(prompt, last.text, complaints, again) if last.text else prompt
+        messages = prompts.build_repair_prompt(prompt, last.reply.text, complaints, again) if last.text else prompt
         for _ in range(self.repairs + 1):
             reply = await run.ask(messages, form, sampling)
             # An example may be blamed once: after that the model is repaired until it fits.
@@ -383,6 +384,8 @@ class ModelFirst:
             _, model = await self.hold_against_hand(draft, model, run, OTHERWISE)
             models = (model, models[1])
         else:
+            # It may blame the example too: then the two models go on differing, and nothing is decided.
+            apart = replace(apart, examples=hand.examples)
             _, other = await self.model(apart, run.using(llm=self.second), OTHERWISE, models[1], second)
             models = (models[0], other)
         return models, await self.compare(models, run)

@@ -341,6 +341,9 @@ def build_model_file(reply: TomlReply, known: TomlReply, sentences: Sequence[str
     content |= {key: one for key, one in written.items() if key not in (*SHARED, *FACTS_ALONE, "format")}
     for key in ("copy", "input", "parameter"):
         content[key] = select_dict(facts, key) | select_dict(written, key)
+    # One that repeats an input of the facts is the whole table, from which a repair took another out.
+    if select_dict(written, "input").keys() & select_dict(facts, "input").keys():
+        content["input"] = written["input"]
     content["measure"] = {
         name: {key: one for key, one in measures.get(name, {}).items() if key != "parts"} | own_measures.get(name, {})
         for name in {**measures, **own_measures}
@@ -528,5 +531,5 @@ def list_certain_inputs(known: TomlReply) -> tuple[str, ...]:
 def list_unused_sentences(known: TomlReply, sentences: Sequence[str]) -> tuple[str, ...]:
     """List the sentences that the facts do not treat as rules."""
     aside = [sentences[number - 1] for number in parse_sentence_numbers(known.content.get("aside"))]
-    words = " ".join(one for one in aside if not one.endswith("?"))
+    words = " ".join(one for one in aside if not one.endswith(("?", ":")))
     return (f"Taken for no rule: {words}",) if words else ()
