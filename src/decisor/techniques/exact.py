@@ -79,20 +79,23 @@ def explain_ranking(ranking: Ranking) -> tuple[str, ...]:
     """Explain ranking, margin, tie set and robustness in plain words."""
     best, count = ranking.options[0], len(ranking.options)
     outcome = format_amount(best.outcome, ranking.unit)
-    words = [
-        f"{best.name} gives the {describe_goal(ranking)} {ranking.measure} of {format_count(count, 'candidate')}: "
-        f"{outcome}."
-    ]
+    # The solver compares plans without listing them.
+    among = "" if ranking.plan else f" of {format_count(count, 'candidate')}"
+    words = [f"{best.name} gives the {describe_goal(ranking)} {ranking.measure}{among}: {outcome}."]
     tied = set(ranking.ties)
     behind = next((option for option in ranking.options[1:] if option.name not in tied), None)
     if len(ranking.ties) > 1:
         others = ", ".join(ranking.ties[:5]) + (", ..." if len(ranking.ties) > 5 else "")
-        words.append(f"{len(ranking.ties)} candidates are equally good: {others}; {best.name} comes first in the data.")
-    if behind is None:
+        words.append(
+            f"At least {len(ranking.ties)} plans are equally good: {others}."
+            if ranking.plan
+            else f"{len(ranking.ties)} candidates are equally good: {others}; {best.name} comes first in the data."
+        )
+    if behind is None and not ranking.plan:
         words.append(
             "No other candidate does worse, so the choice changes nothing." if count > 1 else "There is no other."
         )
-    elif ranking.margin is not None:
+    elif behind and ranking.margin is not None:
         ahead = format_share(ranking.margin)
         if ranking.lead is not None:
             ahead = f"{format_amount(ranking.lead, ranking.unit)} ({ahead})"

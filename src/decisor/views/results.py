@@ -30,7 +30,7 @@ from decisor.views.comparison import (
 )
 from decisor.views.links import Anchors, EvidenceCell, anchors_of, cell_anchor, figures_html, link_text, row_anchor
 from decisor.views.markup import Html, join, tag
-from decisor.views.rankings import gain_chart, studies_of, study_html
+from decisor.views.rankings import gain_chart, plan_html, studies_of, study_html
 from decisor.views.terminal import format_table_value
 from decisor.views.transcript import describe_end
 
@@ -92,6 +92,7 @@ def result_html(entries: Sequence[TraceEntry], decision: Decision, records: Sequ
     charts = charts_of_decision(entries, decision, records)
     return join(
         decision_html(decision, anchors, comparison, question, rule_tests_of(entries)),
+        plan_html(decision.ranking),
         dot_plot_html(comparison) if comparison else None,
         doubts_html(list_doubts(entries, decision, anchors, comparison)),
         gain_chart_html(decision.ranking),
