@@ -9,9 +9,8 @@ import pytest
 
 from decisor.cli import run_command_line
 from decisor.errors import LLMError, SetupError
-from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Suite, evaluate_suite
-from decisor.lab.evaluation.store import RunStore
+from decisor.lab.evaluation.store import RunStore, open_store
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.techniques import TECHNIQUES, build_technique

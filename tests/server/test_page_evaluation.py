@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import open_store
 from decisor.server.settings import ServerSettings
 from decisor.trace.events import Plan, Trace
 from decisor.types import Usage

@@ -9,8 +9,7 @@ import pytest
 
 from decision_shops import database
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.postgres_store import open_store
-from decisor.lab.evaluation.store import CaseTask
+from decisor.lab.evaluation.store import CaseTask, open_store
 from decisor.server.settings import ServerSettings
 from decisor.session.sources import build_sources
 from decisor.trace.events import RunStart, TraceEntry

@@ -12,7 +12,7 @@ from contextlib import closing
 
 from fastapi import APIRouter, Response
 
-from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import open_store
 from decisor.lab.report.document import make_report
 from decisor.lab.report.page import write_page
 from decisor.server.routes import AppState, CurrentState, CurrentUser, describe_answer

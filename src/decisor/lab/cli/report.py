@@ -37,7 +37,7 @@ def command(
 ) -> None:
     """Report a run: results with intervals, comparisons, failures, and each case's story."""
     from decisor.lab.evaluation.comparisons import collect_opinions, measure_agreement
-    from decisor.lab.evaluation.postgres_store import open_store
+    from decisor.lab.evaluation.store import open_store
     from decisor.lab.report.document import make_report, report_as_json
     from decisor.lab.report.tables import report_as_csv, report_as_markdown
 

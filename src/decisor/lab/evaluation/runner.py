@@ -29,7 +29,8 @@ from decisor.errors import Error, OutageError, SetupError
 from decisor.lab.benchmark import Bench, Case, Outcome, State
 from decisor.lab.evaluation.case_run import CaseAttempt, DoesNotApply, run_case
 from decisor.lab.evaluation.outages import PATIENCE_SECONDS, Outages
-from decisor.lab.evaluation.store import CaseTask, Claim, Key, RunStore, StoreError, Writer
+from decisor.lab.evaluation.store import CaseTask, Claim, Key, RunStore, StoreJobs, StoreThread, Writer
+from decisor.lab.evaluation.store_file import StoreError
 from decisor.lab.judges import find_own_llms
 from decisor.llms.endpoint import Endpoint
 from decisor.llms.facts import find_slots
@@ -83,7 +84,6 @@ class CaseSample:
 
 
 LOOK_AGAIN = 0.5
-STOP_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class Stop:
 
 async def evaluate_suite(
     suite: Suite,
-    store: RunStore,
+    store: RunStore | StoreJobs,
     stop: Stop | None = None,
     hear: Callable[[Tally], None] = lambda tally: None,
     say: Callable[[str], None] = lambda line: None,
@@ -227,7 +227,7 @@ async def evaluate_suite(
     }
     # Plan the cases, and gather all LLMs: those of one endpoint share a limit of calls and its retries.
     planned_tasks = list(plan_case_tasks(suite, cases))
-    writer = Writer(store)
+    writer = Writer(StoreThread(store) if isinstance(store, RunStore) else store)
     own = [one for bench in suite.benches.values() for one in find_own_llms(bench)]
     experts = {(label, part): llm for label, parts in suite.parts.items() for part, llm in parts.items()}
     all_llms = [*suite.models.values(), *(one.open() for one in own), *experts.values()]
@@ -250,7 +250,6 @@ async def evaluate_suite(
         outages=Outages(suite.patience, say, list_breakers(every)),
     )
     async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
-        ends.callback(asyncio.create_task(interrupt_silent_store(work.stop, store)).cancel)
         for llm in (*llms.values(), *limited.values()):
             ends.push_async_callback(close_llm, llm)
         for bench in suite.benches.values():
@@ -258,13 +257,11 @@ async def evaluate_suite(
         ends.push_async_callback(writer.close)
         ends.push_async_callback(release_claims, writer)
         # Open the store, and find out what is left to do.
-        await writer.do(lambda store: store.begin(suite.about()))
-        finished: dict[Key, tuple[State, Usage]] = await writer.do(
-            lambda store: {outcome.key: (outcome.state, outcome.usage) for outcome in store.each_outcome()}
-        )
+        await writer.do(partial(RunStore.begin, about=suite.about()))
+        finished = await writer.do(read_finished)
         # An endpoint that has answered here gets more patience before its refusals count as its own fault.
         work.outages.proven |= {key[3] for key, (state, _) in finished.items() if state != "crashed"}
-        await writer.do(lambda store: store.plan(planned_tasks))
+        await writer.do(partial(RunStore.plan, tasks=planned_tasks))
         # Read the keys of replies once, so that a new request needs no look into the store.
         await writer.look()
         for task in planned_tasks:
@@ -291,11 +288,9 @@ def list_breakers(llms: Iterable[SharedLLM]) -> dict[str, Retries]:
     return {name: endpoint.retries for name, endpoint in endpoints.items() if isinstance(endpoint, Endpoint)}
 
 
-async def interrupt_silent_store(stop: Stop, store: RunStore) -> None:
-    """Interrupt a store that gives no sign after the run has stopped."""
-    await stop.over()
-    await asyncio.sleep(STOP_SECONDS)
-    store.interrupt()
+def read_finished(store: RunStore) -> dict[Key, tuple[State, Usage]]:
+    """Return the state and the usage of each finished case."""
+    return {outcome.key: (outcome.state, outcome.usage) for outcome in store.each_outcome()}
 
 
 async def release_claims(writer: Writer) -> None:
@@ -374,7 +369,7 @@ class Work:
     async def leave_out(self, claim: Claim, why: str) -> None:
         """Leave a technique out of a benchmark."""
         benchmark, _, technique, _, _ = claim.key
-        await self.writer.do(lambda store: store.leave_out(benchmark, technique))
+        await self.writer.do(partial(RunStore.leave_out, benchmark=benchmark, technique=technique))
         for row in [row for key, row in self.tally.rows.items() if key[:2] == (benchmark, technique)]:
             row.total = row.done
         self.tally.left_out[benchmark, technique] = why

@@ -98,7 +98,7 @@ def read_suite(path: Path) -> SuiteRequest:
     except FileFault as error:
         raise SetupError(f"{path}: {error}") from error
     # A relative store lies beside its suite file, wherever the command is run.
-    if "store" in file.content and "://" not in request.store:
+    if "store" in file.content:
         return replace(request, store=str(path.parent / request.store))
     return request
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome, find_bench_class, find_bench_data
-from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Suite
+from decisor.lab.evaluation.store import open_store
 from decisor.lab.evaluation.suite import SuiteRequest, parse_suite_entry
 from decisor.lab.reproduction.papers import PaperTable
 from decisor.lab.reproduction.tables import add_settings, drop_part_llms, is_model_of, select_label_parts
@@ -159,7 +159,7 @@ def estimate_suite(suite: Suite, outcomes: Iterable[Outcome]) -> list[Estimate]:
 def estimate_suites(opened: Sequence[tuple[SuiteRequest, Suite]], place: str) -> list[Estimate]:
     """Estimate the remaining cost of suites, given their store."""
     outcomes = []
-    if "://" in place or Path(place).exists():
+    if Path(place).exists():
         with closing(open_store(place, create=False)) as store:
             outcomes = store.outcomes()
     return [estimate for _, suite in opened for estimate in estimate_suite(suite, outcomes)]
