@@ -14,8 +14,7 @@ import pytest
 from decisor.cli import run_command_line
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.postgres_store import open_store
-from decisor.lab.evaluation.store import CaseTask
+from decisor.lab.evaluation.store import CaseTask, open_store
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Budget
 from decisor.runtime.run import Run
