@@ -32,7 +32,7 @@ test: .venv/dev
 test-all:
 	@$(MAKE) --no-print-directory test ALL=1
 
-# What needs no server, on Python 3.14, in a tree of Debian's unstable suite (root; made once, and kept).
+# What differs by the version of Python, on 3.14, in a tree of Debian's unstable suite (root; made once, and kept).
 test-314:
 	tests/servers/python314.sh $(ARGS)
 

@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.update({name: f"{own}/{name.split('_')[1].lower()}" for name in FOLDERS}, HOME=own)
     sys.addaudithook(stay_here)
     BaseSelectorEventLoop.close = close_accepted  # type: ignore[assignment, method-assign]
-    settings.register_profile("any_speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("any_speed", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("any_speed")
 
 
