@@ -27,7 +27,7 @@ install: | .venv/bin/python
 	@$(INSTALL) -e '.$(if $(EXTRAS),[$(EXTRAS)])'
 
 test: .venv/dev
-	$(ROOM) $(BIN)/python -m pytest -n $(WORKERS) -m "$(if $(ALL),slow or not slow,not slow)" $(ARGS)
+	$(ROOM) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(if $(ALL),slow or not slow,not slow)" $(ARGS)
 
 test-all:
 	@$(MAKE) --no-print-directory test ALL=1
