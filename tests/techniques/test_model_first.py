@@ -300,7 +300,7 @@ def test_a_rule_that_no_candidate_breaks_and_hand_work_breaks_is_mended(tmp_path
 def test_facts_that_the_question_speaks_against_go_back(old: str, new: str, complaint: str, tmp_path: Path) -> None:
     assert old in FACTS
     llm = ScriptedLLM(Writer(facts=(FACTS.replace(old, new), FACTS)))
-    decisor.ask(QUESTION, db=database(tmp_path, SITES), llm=llm, technique="model_first", limits=Limits(calls=2))
+    decisor.ask(QUESTION, db=database(tmp_path, SITES), llm=llm, technique="model_first", limits=Limits(calls=3))
     assert complaint in llm.seen[1]
 
 
