@@ -36,7 +36,7 @@ import_module("decisor.system.processes").end_with(parent)
 import_module(name).main()
 sys.stdout.flush()
 os._exit(0)"""
-"""Imports make many objects that stay, and to take all apart at the end takes a fifth of the life of a short process."""
+"""Imports make many objects that stay; taking all apart at the end would be a fifth of the life of a short process."""
 SET_PARENT_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG: <linux/prctl.h>, prctl(2)."""
 WATCH_SECONDS = 1.0
