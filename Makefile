@@ -27,12 +27,12 @@ install: | .venv/bin/python
 	@$(INSTALL) -e '.$(if $(EXTRAS),[$(EXTRAS)])'
 
 test: .venv/dev
-	$(ROOM) $(BIN)/python -m pytest -n $(WORKERS) -m "$(if $(ALL),slow or not slow,not slow)" $(ARGS)
+	$(ROOM) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(if $(ALL),slow or not slow,not slow)" $(ARGS)
 
 test-all:
 	@$(MAKE) --no-print-directory test ALL=1
 
-# What needs no server, on Python 3.14, in a tree of Debian's unstable suite (root; made once, and kept).
+# What differs by the version of Python, on 3.14, in a tree of Debian's unstable suite (root; made once, and kept).
 test-314:
 	tests/servers/python314.sh $(ARGS)
 

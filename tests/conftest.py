@@ -7,6 +7,7 @@ import atexit
 import ipaddress
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from asyncio.selector_events import BaseSelectorEventLoop
@@ -17,6 +18,8 @@ from hypothesis import HealthCheck, settings
 
 from local_llm import decisor, local_llm, sites  # noqa: F401
 
+collect_ignore_glob = ["*/conftest.py"]
+"""Doctests of several files of this name, loaded before, would be taken for those of the last."""
 PERSON = "HOME_OF_PERSON"
 """The variable for what is fetched once and stays: HOME is a folder of the tests' own, also for what they start."""
 KEPT = ("DECISOR_DATA", "DECISOR_REQUIRE_SERVERS", "DECISOR_SKIP_PASSED")
@@ -27,7 +30,13 @@ FOLDERS = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    # The workers of xdist would end without a word.
+    if missing := [name for name in config.args if not Path(name.partition("::")[0]).exists()]:
+        raise pytest.UsageError(f"There is no {', '.join(missing)} in {Path.cwd()}.")
+    # Whatever runs in the background of a shell ignores interrupts, and so would all that is started here.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in list(os.environ):
         if (name.startswith(KEYS) and name not in KEPT) or name.lower() in PROXIES:
             del os.environ[name]
@@ -37,7 +46,7 @@ def pytest_configure() -> None:
     os.environ.update({name: f"{own}/{name.split('_')[1].lower()}" for name in FOLDERS}, HOME=own)
     sys.addaudithook(stay_here)
     BaseSelectorEventLoop.close = close_accepted  # type: ignore[assignment, method-assign]
-    settings.register_profile("any_speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("any_speed", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("any_speed")
 
 

@@ -66,9 +66,21 @@ def database(folder: Path, statements: str, name: str = "shop.duckdb") -> str:
 
 
 @asynccontextmanager
-async def opened(folder: Path, model: str = CLOSE, statements: str = SITES) -> AsyncIterator[OpenModel]:
+async def opened_in_worker(folder: Path, model: str = CLOSE, statements: str = SITES) -> AsyncIterator[OpenModel]:
+    """As the product opens it: what is endless or hostile is ended from outside."""
     async with opened_model(parse_model(model), database(folder, statements)) as machine:
         yield machine
+
+
+@asynccontextmanager
+async def opened(folder: Path, model: str = CLOSE, statements: str = SITES) -> AsyncIterator[OpenModel]:
+    """On the engine of the worker in this process, which spares the start of another."""
+    async with source_of(statements, folder / "shop.duckdb") as source:
+        machine = await model_in_process(model, source)
+        try:
+            yield machine
+        finally:
+            machine.close()
 
 
 class MachineInProcess:

@@ -7,12 +7,14 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -131,13 +133,18 @@ def run(command: str, folder: Path, llm: str) -> subprocess.CompletedProcess[str
     words, out = (words[: words.index(">")], words[-1]) if ">" in words else (words, "")
     if "--out definitions.toml" in command:  # it writes over nothing
         (folder / "definitions.toml").unlink()
-    environment = {**os.environ, "DECISOR_LLM": llm, "PYTHONPATH": f"{ROOT / 'src'}:{folder}"}
+    environment = {
+        **os.environ,
+        "DECISOR_LLM": llm,
+        "PYTHONPATH": f"{ROOT / 'src'}:{folder}",
+        "XDG_DATA_HOME": str(folder / "data"),
+    }
     done = subprocess.run(
         [sys.executable, "-m", *words],
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=300,
         env=environment,
         stdin=subprocess.DEVNULL,
     )
@@ -146,20 +153,44 @@ def run(command: str, folder: Path, llm: str) -> subprocess.CompletedProcess[str
     return done
 
 
+@pytest.fixture(scope="module")
+def llm() -> Iterator[str]:
+    with serve_threaded(reply) as url:
+        yield f"test-model@{url}"
+
+
+@pytest.fixture(scope="module")
+def world_after(llm: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Puts a world in its place, with the first run of it in its history: a run is told from the folder of its data."""
+
+    @cache
+    def built(first: str) -> tuple[Path, Path]:
+        folder, kept = (tmp_path_factory.mktemp("world") / name for name in ("world", "kept"))
+        build_world(folder)
+        for command in (first, "decisor history mark 1 right"):
+            done = run(command, folder, llm)
+            assert done.returncode == 0, (command, done.stderr)
+        return shutil.copytree(folder, kept), folder
+
+    def world_after(first: str) -> Path:
+        kept, folder = built(first)
+        shutil.rmtree(folder)
+        return shutil.copytree(kept, folder)
+
+    return world_after
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.name)
-def test_the_commands_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_of_a_page_run(page: Path, llm: str, world_after: Callable[[str], Path]) -> None:
     faults = []
-    with serve_threaded(reply) as url:
-        for number, block in enumerate(blocks_of(page)):
-            if all(map(reason, block)):
-                continue
-            folder = tmp_path / str(number)
-            build_world(folder)
-            monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
-            first = FIRST.get(page.name, "decisor ask 'Which site?' --db sqlite:///sites.db --trace run.jsonl")
-            for command in (first, "decisor history mark 1 right", *(one for one in block if not reason(one))):
-                done = run(re.sub(r"\b1[23]\b", "1", command), folder, f"test-model@{url}")
-                if done.returncode:
-                    faults.append(f"{command}\n    {done.returncode}: {done.stderr[-600:]} {done.stdout[-300:]}")
+    first = FIRST.get(page.name, "decisor ask 'Which site?' --db sqlite:///sites.db --trace run.jsonl")
+    for block in blocks_of(page):
+        if not (commands := [command for command in block if not reason(command)]):
+            continue
+        folder = world_after(first)
+        for command in commands:
+            done = run(re.sub(r"\b1[23]\b", "1", command), folder, llm)
+            if done.returncode:
+                faults.append(f"{command}\n    {done.returncode}: {done.stderr[-600:]} {done.stdout[-300:]}")
     assert not faults, "\n".join(faults)

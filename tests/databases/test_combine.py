@@ -85,28 +85,28 @@ async def test_passages_and_nested_values_of_apis_are_tables_too() -> None:
     assert rows(await tool.call(query)) == [{"source": "report.pdf", "city": "Ghent", "lat": "51.0"}]
 
 
+REFUSED = [
+    ("SELECT * FROM o7", "There is no observation o7 with rows. There is o1"),
+    ("SELECT 1", "Name the observations to read as tables, such as o1"),
+    ("SELECT total FROM o1", "o1 has city, tons"),
+    ("SELECT * FROM o1, '/etc/passwd'", "Refused"),
+    ("SELECT * FROM o1, read_csv('/etc/passwd')", "Refused"),
+    ("SELECT * FROM o1, read_text('http://127.0.0.1/')", "Refused"),
+    ("COPY o1 TO '/tmp/o1.csv'", "Refused"),
+    ("ATTACH '/tmp/o1.db' AS o1", "Refused"),
+    ("DROP TABLE o1", "Refused"),
+    ("INSTALL httpfs; SELECT * FROM o1", "Refused"),
+    ("SELECT getenv('HOME') FROM o1", "Refused"),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("statement", "complaint"),
-    [
-        ("SELECT * FROM o7", "There is no observation o7 with rows. There is o1"),
-        ("SELECT 1", "Name the observations to read as tables, such as o1"),
-        ("SELECT total FROM o1", "o1 has city, tons"),
-        ("SELECT * FROM o1, '/etc/passwd'", "Refused"),
-        ("SELECT * FROM o1, read_csv('/etc/passwd')", "Refused"),
-        ("SELECT * FROM o1, read_text('http://127.0.0.1/')", "Refused"),
-        ("COPY o1 TO '/tmp/o1.csv'", "Refused"),
-        ("ATTACH '/tmp/o1.db' AS o1", "Refused"),
-        ("DROP TABLE o1", "Refused"),
-        ("INSTALL httpfs; SELECT * FROM o1", "Refused"),
-        ("SELECT getenv('HOME') FROM o1", "Refused"),
-    ],
-)
-async def test_what_does_not_read_the_observations_is_refused(statement: str, complaint: str) -> None:
+async def test_what_does_not_read_the_observations_is_refused() -> None:
     tool = remembering([Record("o1.r1", {"city": "Ghent", "tons": 4})])
-    with pytest.raises(ToolError) as raised:
-        await tool.call(statement)
-    assert complaint in str(raised.value)
+    for statement, complaint in REFUSED:
+        with pytest.raises(ToolError) as raised:
+            await tool.call(statement)
+        assert complaint in str(raised.value)
 
 
 async def test_codes_stay_text_and_columns_of_mixed_kinds_are_text() -> None:

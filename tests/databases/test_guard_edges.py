@@ -89,29 +89,29 @@ ROW_FUNCTIONS = (
 )
 
 
+CALLS_OF_ROWS = [
+    "SELECT c.naps FROM plant c",
+    'SELECT c."naps" FROM plant AS c',
+    "SELECT (c).naps FROM plant c",
+    "SELECT (SELECT x.NAPS) FROM plant x",
+    "SELECT id FROM plant p ORDER BY p.naps",
+    "SELECT plant.naps FROM plant",
+    'SELECT c."Loud" FROM plant c',
+    "SELECT c.any_of FROM plant c",
+    "SELECT lower(c) FROM plant c",
+    "SELECT pg_catalog.lower(c) FROM plant c",
+    "SELECT naps(c) FROM plant c",
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT c.naps FROM plant c",
-        'SELECT c."naps" FROM plant AS c',
-        "SELECT (c).naps FROM plant c",
-        "SELECT (SELECT x.NAPS) FROM plant x",
-        "SELECT id FROM plant p ORDER BY p.naps",
-        "SELECT plant.naps FROM plant",
-        'SELECT c."Loud" FROM plant c',
-        "SELECT c.any_of FROM plant c",
-        "SELECT lower(c) FROM plant c",
-        "SELECT pg_catalog.lower(c) FROM plant c",
-        "SELECT naps(c) FROM plant c",
-    ],
-)
-async def test_a_function_of_a_row_is_not_called_as_a_column(query: str) -> None:
+async def test_a_function_of_a_row_is_not_called_as_a_column() -> None:
     with postgres_database(ROW_FUNCTIONS) as url:
         tool = await SqlTool.open(url)
-        with pytest.raises(ToolError, match="function") as complaint:
-            await tool.call(query)
-        assert complaint.value.refused
+        for query in CALLS_OF_ROWS:
+            with pytest.raises(ToolError, match="function") as complaint:
+                await tool.call(query)
+            assert complaint.value.refused, query
         assert (await tool.call("SELECT city FROM plant")).total == 1
         await tool.close()
 
@@ -133,29 +133,29 @@ OWN_OPERATORS = (
 )
 
 
+HIDDEN_CALLS = [
+    "SELECT city + 1 FROM plant",
+    "SELECT city <<>> 1 FROM plant",
+    "SELECT city OPERATOR(public.+) 1 FROM plant",
+    "SELECT city LIKE 1 FROM plant",
+    "SELECT CAST('glad'::mood AS int)",
+    "SELECT 'glad'::mood::integer",
+    "SELECT int4('glad'::mood)",
+    "SELECT upper(tone) FROM sung",
+    "SELECT upper('high'::tone)",
+    "SELECT concat('high'::tone::text)",
+    "SELECT tone || 'x' FROM sung",
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT city + 1 FROM plant",
-        "SELECT city <<>> 1 FROM plant",
-        "SELECT city OPERATOR(public.+) 1 FROM plant",
-        "SELECT city LIKE 1 FROM plant",
-        "SELECT CAST('glad'::mood AS int)",
-        "SELECT 'glad'::mood::integer",
-        "SELECT int4('glad'::mood)",
-        "SELECT upper(tone) FROM sung",
-        "SELECT upper('high'::tone)",
-        "SELECT concat('high'::tone::text)",
-        "SELECT tone || 'x' FROM sung",
-    ],
-)
-async def test_an_operator_or_a_cast_does_not_call_a_function_of_a_user(query: str) -> None:
+async def test_an_operator_or_a_cast_does_not_call_a_function_of_a_user() -> None:
     with postgres_database(OWN_OPERATORS) as url:
         tool = await SqlTool.open(url)
-        with pytest.raises(ToolError) as complaint:
-            await tool.call(query)
-        assert complaint.value.refused
+        for query in HIDDEN_CALLS:
+            with pytest.raises(ToolError) as complaint:
+                await tool.call(query)
+            assert complaint.value.refused, query
         assert (await tool.call("SELECT count(*) AS n, max(id * 2) AS m FROM plant WHERE city = 'Ghent'")).total == 1
         await tool.close()
 

@@ -11,7 +11,7 @@ from databases.mutation_check import Report, check_harmless, check_hostile, leak
 from databases.mutation_shops import ENGINES, hostile, rows, shop
 from databases.mutations import CYPHER_STEPS, SQL_STEPS, Mutant, Seed, mutants
 
-HOSTILE_SECONDS = 4.0
+HOSTILE_SECONDS = 2.0
 HARMLESS_SECONDS = 2.0
 SEED = 1312
 

@@ -180,10 +180,10 @@ def leads_of(one: Spreading, best: int, sums: NDArray[np.float64]) -> NDArray[np
 
 @pytest.mark.slow
 async def test_the_stated_interval_of_95_percent_holds_the_truth_about_as_often(tmp_path: Path) -> None:
-    found = await coverage(range(200), tmp_path)
+    found = await coverage(range(80), tmp_path)
     held = {name: float(np.mean(hits)) for name, hits in found.items()}
-    # Of 200 models .95 are expected, and fewer than .90 come by chance in 1 of 1,000 runs.
-    assert held["robustness"] >= 0.9 and held["sensitivity"] >= 0.9, held
+    # Of 80 models .95 are expected, and fewer than .86 come by chance in 1 of 1,000 runs.
+    assert held["robustness"] >= 0.86 and held["sensitivity"] >= 0.86, held
     # Between the 5th and the 95th percentile of n trials lie .9 (n - 1) / (n + 1) of the truth on average.
     assert abs(held["range"] - 0.9 * 199 / 201) < 0.01 and abs(held["swing"] - 0.9 * 99 / 101) < 0.01, held
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from decision_shops import CLOSE, opened
+from decision_shops import CLOSE, opened_in_worker
 from decisor.decision_models.checks import check_model, compare_models
 from decisor.decision_models.ranking import add_trials, rank_outcomes
 from decisor.decision_models.tool import ModelTool
@@ -15,7 +15,7 @@ from decisor.system.wording import format_ranking
 
 
 async def test_trials_that_were_cut_off_are_told_with_their_number_and_what_to_do(tmp_path: Path) -> None:
-    async with opened(tmp_path, CLOSE) as model:
+    async with opened_in_worker(tmp_path, CLOSE) as model:
         outcomes = model.outcomes()
         ranking, whole = rank_outcomes(model, outcomes), model.trials(outcomes.candidates, 2)
         none = format_ranking(
@@ -33,7 +33,7 @@ async def test_trials_that_were_cut_off_are_told_with_their_number_and_what_to_d
 @pytest.mark.slow
 async def test_checks_that_were_not_made_are_a_doubt_that_says_what_took_so_long(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    async with opened(tmp_path, CLOSE) as one, opened(tmp_path / "other", CLOSE) as two:
+    async with opened_in_worker(tmp_path, CLOSE) as one, opened_in_worker(tmp_path / "other", CLOSE) as two:
         cut, both = list(check_model(one, seconds=0)), compare_models(one, two, 0)
         whole = compare_models(one, two, 600)
     assert [finding.kind for finding in cut[:1]] == ["doubt"] and cut[0].words.startswith("0 s were over")
@@ -61,12 +61,12 @@ change = "UPDATE site SET rent = rent * 2"
 
 @pytest.mark.slow
 async def test_whatever_the_tool_is_asked_ends_at_its_seconds(tmp_path: Path) -> None:
-    async with opened(tmp_path, ENDLESS) as model:
-        tool = ModelTool(model, seconds=1.0)
+    async with opened_in_worker(tmp_path, ENDLESS) as model:
+        tool = ModelTool(model, seconds=0.5)
         site = model.candidates.name(0)
         for wish in (
             "rank",
-            "rank seconds=2",
+            "rank seconds=1",
             f"{site}, {site}",
             f"why {site}",
             "scenario dear",

@@ -27,7 +27,7 @@ from decisor.errors import ToolError
 from solver_oracle import Case, NoProgram, Point, Truth, dearer, random_program
 
 pytest.importorskip("highspy")
-MODELS = 100
+MODELS = 60
 TRIALS = 4
 
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Tests on Python 3.14, by a user without rights in a tree of Debian's unstable suite: python314.sh [ARGUMENTS OF PYTEST]
-# Needs root for the tree, which is kept; its mounts end with this script. Without arguments: the tests that need no server
-# and no browser and are done in a few minutes.
+# Needs root for the tree, which is kept; its mounts end with this script. Without arguments: what differs by the version of
+# Python, in a minute or two: modules and their doctests, annotations, start and end of processes, event loops.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . tests/servers/shared.sh
 tree="$trees/python314"
 user=tester
-few=(src tests/calls tests/cli tests/decision_models tests/functions tests/history tests/judging tests/outcome_statistics
-    tests/replies tests/session tests/tools tests/traces)
+few=(src tests/calls tests/cli/test_ask.py tests/cli/test_early_interrupts.py tests/decision_models/test_hostile_machine.py
+    tests/functions/test_functions.py tests/history/test_history_store.py tests/replies tests/session/test_forks.py
+    tests/session/test_front.py tests/session/test_names.py tests/test_calling.py tests/test_child_process.py tests/tools
+    tests/traces)
 
 make_tree() {
     command -v debootstrap >/dev/null || need debootstrap

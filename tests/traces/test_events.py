@@ -8,7 +8,7 @@ import re
 from importlib.resources import files
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -28,6 +28,7 @@ SHOWN = "a]8;;http://evil2J[red]b[/red]"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_each_event_is_read_back_as_it_was_written(kind: type[Event], data: st.DataObject) -> None:
     event = data.draw(strategy(kind))

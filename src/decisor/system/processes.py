@@ -27,12 +27,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT")
-BOOT = """import sys
+BOOT = """import gc, os, sys
 from importlib import import_module
+gc.set_threshold(50_000, 20, 50)
 name, parent, given, own = sys.argv[1], int(sys.argv[2]), sys.argv[3:], sys.path
 sys.argv[1:], sys.path = [], given + [entry for entry in own if entry not in given]
 import_module("decisor.system.processes").end_with(parent)
-import_module(name).main()"""
+import_module(name).main()
+sys.stdout.flush()
+os._exit(0)"""
+"""Imports make many objects that stay; taking all apart at the end would be a fifth of the life of a short process."""
 SET_PARENT_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG: <linux/prctl.h>, prctl(2)."""
 WATCH_SECONDS = 1.0
