@@ -69,7 +69,7 @@ async def never_true(rule_input: RuleInput) -> list[Pitfall]:
 
 
 def is_number_column(value: Expr, rule_input: RuleInput) -> bool:
-    block = next((block for block in rule_input.blocks if block.select is value.parent_select), None)
+    block = rule_input.statement.blocks.get(id(value.parent_select))
     origin = block.source_column(value) if block and isinstance(value, exp.Column) else None
     column = find_column(origin) if origin else None
     # In SQLite a column of any type may hold texts.

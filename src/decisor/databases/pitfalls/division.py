@@ -27,8 +27,8 @@ async def integer_division(rule_input: RuleInput) -> list[Pitfall]:
     if not is_typed or MEANS_WHOLE.search(rule_input.asked.text):
         return pitfalls
     for block in rule_input.blocks:
-        for node in block.select.find_all(exp.Div):
-            if node.parent_select is not block.select or not node.args.get("typed"):
+        for node in block.nodes.find(exp.Div):
+            if not node.args.get("typed"):
                 continue
             is_whole = is_whole_number(block, node.this) and is_whole_number(block, node.expression)
             if is_whole and not is_intended_division(block, node):
@@ -64,7 +64,7 @@ def is_whole_number(block: SelectBlock, value: Expr | None) -> bool:
         case exp.Cast():
             return bool(WHOLE.match(value.to.sql()))
         case exp.Select():
-            inner = block.within.get(id(value))
+            inner = block.block_of(value)
             return inner is not None and is_whole_number(inner, value.expressions[0].unalias())
         case exp.Column() if origin := block.source_column(value):
             source = origin.source

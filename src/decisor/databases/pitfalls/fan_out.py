@@ -105,10 +105,9 @@ def means_joined_rows(term: AggregateTerm, multiplication: Multiplication, asked
 
 def find_aggregate_calls(block: SelectBlock) -> Iterator[Expr]:
     """Yield the sums, averages and counts of a block that are not DISTINCT."""
-    parts = [*block.select.expressions, *(block.select.args.get(name) for name in ("having", "order", "qualify"))]
-    for node in [node for part in parts if part is not None for node in find_aggregates(part)]:
+    for node in block.aggregates:
         is_affected = isinstance(node, exp.Sum | exp.Avg | exp.Count | exp.CountIf | exp.Anonymous)
-        if is_affected and node.parent_select is block.select and not isinstance(node.this, exp.Distinct):
+        if is_affected and not isinstance(node.this, exp.Distinct):
             inner = aggregate_argument(node)
             if inner is None or not find_aggregates(inner):
                 yield node
@@ -273,7 +272,7 @@ async def find_multipliers(
         columns, reached = block.closure(fixed, reached, implied)
         for source in block.sources:
             if source not in reached and await stored.is_unique(
-                source, columns_of_source(source, columns), block.with_clause
+                source, columns_of_source(source, columns), block.statement
             ):
                 reached.append(source)
                 break

@@ -44,16 +44,16 @@ def compare_with_literals(block: SelectBlock, met: list[Expr]) -> Iterator[tuple
 
     The conditions ``met`` are left out.
     """
-    for node in block.select.find_all(exp.EQ, exp.NEQ, exp.In, exp.Like, exp.ILike):
-        if node.parent_select is not block.select or any(node is condition for condition in met):
+    for node in block.nodes.find(exp.EQ, exp.NEQ, exp.In, exp.Like, exp.ILike):
+        if any(node is condition for condition in met):
             continue
         for side in node.expressions if isinstance(node, exp.In) else [node.expression]:
             if isinstance(side, exp.Literal):
                 yield node.this, side, node if isinstance(node, LIKES) else None
             elif isinstance(node.this, exp.Literal) and not isinstance(node, exp.In | LIKES):
                 yield side, node.this, None
-    for case in block.select.find_all(exp.Case):
-        if case.this is not None and case.parent_select is block.select:
+    for case in block.nodes.find(exp.Case):
+        if case.this is not None:
             values = (branch.this for branch in case.args["ifs"])
             yield from ((case.this, value, None) for value in values if isinstance(value, exp.Literal))
 
@@ -74,7 +74,7 @@ async def check_stored_literal(
     condition: Expr = (exp.EQ if pattern is None else type(pattern))(this=operand, expression=literal.copy())
     if pattern is not None and isinstance(pattern.parent, exp.Escape):
         condition = exp.Escape(this=condition, expression=pattern.parent.expression.copy())
-    query = f"SELECT 1 FROM {origin.source.text} WHERE {condition.sql(dialect=dialect.name)} LIMIT 1"
+    query = f"SELECT 1 FROM {origin.source.text} WHERE {block.statement.write(condition)} LIMIT 1"
     matching = await stored.rows(query)
     # An empty literal tests for emptiness, and % matches any text.
     if matching is None or matching.rows or literal.name in ("", "%"):

@@ -33,8 +33,8 @@ async def text_dates(rule_input: RuleInput) -> list[Pitfall]:
     return [
         Pitfall("text_dates", f"{rule_input.shorten(node)} {text}")
         for block in rule_input.blocks
-        for node in block.select.find_all(exp.Predicate, exp.Max, exp.Min, exp.Ordered)
-        if node.parent_select is block.select and not isinstance(node.parent, exp.Window | exp.WindowSpec)
+        for node in block.nodes.find(exp.Predicate, exp.Max, exp.Min, exp.Ordered)
+        if not isinstance(node.parent, exp.Window | exp.WindowSpec)
         for text in check_text_dates(block, node, rule_input)
     ]
 
