@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple, TypeVar, cast
 
 from sqlglot import Dialect, Expr, Generator, exp
@@ -14,19 +14,28 @@ from decisor.databases.schema import ColumnInfo, TableInfo
 T = TypeVar("T", bound=Expr)
 
 
+@cache
+def classes_of_node(kind: type[Expr]) -> tuple[type[Expr], ...]:
+    """Return the classes by which nodes of a class are looked for."""
+    return (kind, *(base for base in (exp.AggFunc, exp.Predicate) if issubclass(kind, base)))
+
+
 class NodeIndex:
     """Nodes of a tree by their class, found in one walk."""
 
     def __init__(self, nodes: Iterable[Expr]) -> None:
         self.by_class: dict[type[Expr], list[Expr]] = {}
         for node in nodes:
-            self.by_class.setdefault(type(node), []).append(node)
+            for kind in classes_of_node(type(node)):
+                self.by_class.setdefault(kind, []).append(node)
 
     def find(self, *kinds: type[T]) -> Iterator[T]:
         """Yield the nodes of these classes, class by class."""
-        for kind, nodes in self.by_class.items():
-            if issubclass(kind, kinds):
-                yield from cast("list[T]", nodes)
+        for kind in kinds:
+            yield from cast("Sequence[T]", self.by_class.get(kind, ()))
+
+    def has(self, *kinds: type[Expr]) -> bool:
+        return any(kind in self.by_class for kind in kinds)
 
 
 @dataclass(eq=False)
@@ -344,7 +353,7 @@ def is_plain_select(block: SelectBlock) -> bool:
     """Return whether a SELECT only chooses rows and columns."""
     if not block.sources or any(block.select.args.get(name) for name in CUTTING):
         return False
-    return not block.aggregates and next(block.nodes.find(exp.Window), None) is None
+    return not block.aggregates and not block.nodes.has(exp.Window)
 
 
 ONE_ROW = frozenset[str]()

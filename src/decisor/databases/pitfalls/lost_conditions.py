@@ -67,11 +67,11 @@ async def unmet_question(rule_input: RuleInput) -> list[Pitfall]:
     # Codes and keys, with digits, are no words.
     question = re.sub(r"\S*\d\S*", " ", QUOTED.sub(" ", asked.text))
     words = [word for word in question_words(question) if word not in GENERAL]
-    # Names may be written in one word, and verbs for nouns: departure, to depart.
-    texts = [*asked.known_stems, *stemmed_words(" ".join(rule_input.literals))]
-    known = (rule_input.catalog.words, f" {' '.join(texts)} ")
-    spellings = [(word, word[:5] if len(word) > 3 else f" {word} ") for word in words]
-    unmet = [word for word, spelling in spellings if not any(spelling in text for text in known)]
+    unmet = words
+    for texts in ([rule_input.catalog.words], asked.known_stems, stemmed_words(" ".join(rule_input.literals))):
+        known = f" {' '.join(texts)} "
+        # Names may be written in one word, and verbs for nouns: departure, to depart.
+        unmet = [word for word in unmet if (word[:5] if len(word) > 3 else f" {word} ") not in known]
     spelt = [word for word in dict.fromkeys(WORD.findall(question)) if {*stemmed_words(word)} & {*unmet}]
     if len(spelt) < 3 or len(unmet) * 3 < len(words) * 2:
         return []
@@ -163,7 +163,9 @@ def lost_values(rule_input: RuleInput) -> Iterator[str]:
     for node in rule_input.find(exp.Count, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.In):
         sides = (node.this, node.args.get("expression"))
         tested |= {f"filled {side.name.lower()}" for side in sides if isinstance(side, exp.Column)}
-    for condition in rule_input.asked.conditions(rule_input.catalog.column_names):
+    for condition in rule_input.asked.conditions:
+        if condition.column not in rule_input.catalog.column_names:
+            continue
         if condition.column not in rule_input.used_columns:
             yield f"The rules say {condition.stated}, and no query uses {condition.column}."
         elif not is_held(condition, texts, letters, numbers, tested) or is_contradicted(condition, rule_input):

@@ -9,7 +9,7 @@ question speaks of what they define.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -156,8 +156,10 @@ class AskedQuestion:
                 found.append((head.strip(), body.strip() if define[0] != "=" else clause.strip()))
         return tuple(found)
 
-    def conditions(self, columns: Collection[str]) -> Iterator[StatedCondition]:
-        """Yield the conditions on these columns (in lower case) that the rules state for the question."""
+    @cached_property
+    def conditions(self) -> tuple[StatedCondition, ...]:
+        """The conditions, on columns or on other words, that the rules state for the question."""
+        found = []
         for head, body in self.relevant_clauses:
             if re.search(
                 r"\b(?:divide|subtract|percentage|ratio|proportion|average|difference)\b|/", f"{head} {body}", re.I
@@ -165,14 +167,13 @@ class AskedQuestion:
                 continue
             for match in CONDITION.finditer(body):
                 column = match["column"].strip('`"').lower()
-                if column in columns:
-                    value: str | None = match["value"]
-                    is_text = value is not None and value[0] in "'\""
-                    if value is not None:
-                        value = None if value.lower() == "null" else value.strip("'\"").replace("''", "'")
-                    yield StatedCondition(
-                        column, " ".join(match["sign"].lower().split()), value, is_text, match[0].strip()
-                    )
+                value: str | None = match["value"]
+                is_text = value is not None and value[0] in "'\""
+                if value is not None:
+                    value = None if value.lower() == "null" else value.strip("'\"").replace("''", "'")
+                sign = " ".join(match["sign"].lower().split())
+                found.append(StatedCondition(column, sign, value, is_text, match[0].strip()))
+        return tuple(found)
 
     def names_table(self, names: Iterable[str]) -> bool:
         """Return whether the question or its rules name one of these tables."""

@@ -131,7 +131,7 @@ class RuleInput:
         return self.nodes.find(*kinds)
 
     def has(self, *kinds: type[Expr]) -> bool:
-        return next(self.nodes.find(*kinds), None) is not None
+        return self.nodes.has(*kinds)
 
     def is_in_any(self, *kinds: type[Expr]) -> bool:
         """Return whether this statement, or another for the same question, has a node of these classes."""

@@ -52,6 +52,8 @@ class KeyLinks:
     def __init__(self, tables: Iterable[TableInfo]) -> None:
         self.target_of: dict[Place, Place] = {}
         """The key that a column refers to."""
+        self.links_of: dict[Place, list[tuple[str, str]]] = {}
+        """The pairs of columns of two tables that were asked for."""
         for table in tables:
             for column in table.columns:
                 name, _, key = (column.references or column.joins).lower().rpartition(".")
@@ -68,14 +70,17 @@ class KeyLinks:
 
     def links(self, first: TableInfo, second: TableInfo) -> list[tuple[str, str]]:
         """Return the pairs of columns by which two tables are joined."""
+        if (known := self.links_of.get((first.name, second.name))) is not None:
+            return known
         columns_of_root: dict[Place, list[str]] = {}
         for column in first.columns:
             columns_of_root.setdefault(self.root((first.name.lower(), column.name.lower())), []).append(column.name)
-        return [
+        self.links_of[first.name, second.name] = links = [
             (name, column.name)
             for column in second.columns
             for name in columns_of_root.get(self.root((second.name.lower(), column.name.lower())), ())
         ]
+        return links
 
 
 @dataclass(frozen=True)
