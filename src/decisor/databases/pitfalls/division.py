@@ -32,11 +32,8 @@ async def integer_division(rule_input: RuleInput) -> list[Pitfall]:
                 continue
             is_whole = is_whole_number(block, node.this) and is_whole_number(block, node.expression)
             if is_whole and not is_intended_division(block, node):
-                text = (
-                    f"{rule_input.shorten(node)} divides whole numbers and drops what is behind the point. Write "
-                    "* 1.0 / for the exact share."
-                )
-                pitfalls.append(Pitfall("integer_division", text, strength="ask"))
+                text = "{} divides whole numbers and drops what is behind the point. Write * 1.0 / for the exact share."
+                pitfalls.append(rule_input.pitfall("integer_division", node, text, "ask"))
     return pitfalls
 
 

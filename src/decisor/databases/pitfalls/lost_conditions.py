@@ -67,8 +67,10 @@ async def unmet_question(rule_input: RuleInput) -> list[Pitfall]:
     # Codes and keys, with digits, are no words.
     question = re.sub(r"\S*\d\S*", " ", QUOTED.sub(" ", asked.text))
     words = [word for word in question_words(question) if word not in GENERAL]
+    # SQLite reads "Dutch" as a text if no column is called so.
+    written = [*rule_input.literals, *(identifier.name for identifier in rule_input.find(exp.Identifier))]
     unmet = words
-    for texts in ([rule_input.catalog.words], asked.known_stems, stemmed_words(" ".join(rule_input.literals))):
+    for texts in ([rule_input.catalog.words], asked.known_stems, stemmed_words(" ".join(written))):
         known = f" {' '.join(texts)} "
         # Names may be written in one word, and verbs for nouns: departure, to depart.
         unmet = [word for word in unmet if (word[:5] if len(word) > 3 else f" {word} ") not in known]
@@ -202,9 +204,15 @@ def is_contradicted(condition: StatedCondition, rule_input: RuleInput) -> bool:
 
 def lost_columns(rule_input: RuleInput) -> Iterator[str]:
     """Yield the columns that the rules name for words of the question, and no query uses."""
-    columns = rule_input.catalog.column_names
+    columns, used = rule_input.catalog.column_names, rule_input.used_columns
     for head, body in rule_input.asked.relevant_clauses:
-        for column in names_in_text(body, columns):
-            if column not in rule_input.used_columns:
+        named = list(names_in_text(body, columns))
+        # One of two columns is enough where the rules say "or".
+        if re.search(r"\bor\b", body, re.I) and not used.isdisjoint(named):
+            continue
+        for column in named:
+            is_counted = re.search(rf"\bcount\s*\([^)]*\b{re.escape(column)}\b", body, re.I) is not None
+            is_counted = is_counted and rule_input.is_in_any(exp.Count)
+            if not (column in used or is_counted or used & rule_input.catalog.equal_keys(column)):
                 yield f"The rules name {columns[column]} for '{head}', and no query uses it."
                 break

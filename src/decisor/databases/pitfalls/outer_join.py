@@ -23,11 +23,11 @@ async def outer_join(rule_input: RuleInput) -> list[Pitfall]:
             for source in block.sources:
                 if source in rejected & block.nullable:
                     text = (
-                        f"WHERE {rule_input.shorten(condition)} drops the rows that the outer join fills with NULL: "
+                        f"WHERE {{}} drops the rows that the outer join fills with NULL: "
                         f"it keeps no row without one of {source.name}. Put the condition into ON to keep them, or "
                         "write JOIN."
                     )
-                    pitfalls.append(Pitfall("outer_join", text, strength="ask"))
+                    pitfalls.append(rule_input.pitfall("outer_join", condition, text, "ask"))
     return pitfalls
 
 

@@ -48,13 +48,16 @@ PERIOD_UNIT = re.compile(
 DATE = re.compile(r"\b(\d{1,4})[/.-](\d{1,2})[/.-](\d{1,4})\b")
 QUOTED = re.compile(r"(?<!\w)(?:\"([^\"]{2,80})\"|'([^'\"]{2,80})'(?!\w)|“([^”]{2,80})”)")
 VALUE = re.compile(r"(?<!\w)'(?:[^']|'(?=\w)|'')+'(?!\w)|\"[^\"]+\"|\b\d{4,8}\b")
+COLUMN = r"(?P<column>`[^`]+`|\"[^\"]+\"|[A-Za-z_]\w*)"
+LITERAL = r"'(?:[^']|'')*'(?!\w)|\"[^\"]*\"|[-+]?\d+(?:\.\d+)?\b|null\b"
 CONDITION = re.compile(
-    r"(?P<column>`[^`]+`|\"[^\"]+\"|[A-Za-z_]\w*)\s*(?P<sign>>=|<=|!=|<>|>|<|=|\bis\s+not\b|\bis\b|\blike\b)\s*"
-    r"(?P<value>'(?:[^']|'')*'(?!\w)|\"[^\"]*\"|[-+]?\d+(?:\.\d+)?\b|null\b)",
-    re.I,
+    rf"{COLUMN}\s*(?P<sign>>=|<=|!=|<>|>|<|=|\bis\s+not\b|\bis\b|\blike\b)\s*(?P<value>{LITERAL})", re.I
 )
+RANGE = re.compile(rf"{COLUMN}\s+(?P<sign>between)\s+(?P<value>{LITERAL})\s+and\s+(?P<end>{LITERAL})", re.I)
 CLAUSE_END = re.compile(r";|\n|(?<=[a-z'\")])\.\s")
-DEFINES = re.compile(r"\b(?:refers? to|means?|stands? for|is defined as|are defined as|can be presented as|=)", re.I)
+DEFINES = re.compile(
+    r"\b(?:refers? to|means?|stands? for|is defined as|are defined as|can be (?:re)?presented (?:as|by)|=)", re.I
+)
 
 
 MAX_STATEMENTS = 100
@@ -152,7 +155,8 @@ class AskedQuestion:
             head, body = (clause[: define.start()], clause[define.end() :]) if define else ("", clause)
             words = question_words(head)
             known = sum(word in self.stems for word in words)
-            if define and words and known * 4 >= len(words) * 3:
+            is_word_for_word = len(head) > 5 and head.strip(" '\"").lower() in self.text.lower()
+            if define and (is_word_for_word or (words and known * 4 >= len(words) * 3)):
                 found.append((head.strip(), body.strip() if define[0] != "=" else clause.strip()))
         return tuple(found)
 
@@ -165,14 +169,12 @@ class AskedQuestion:
                 r"\b(?:divide|subtract|percentage|ratio|proportion|average|difference)\b|/", f"{head} {body}", re.I
             ):
                 continue
-            for match in CONDITION.finditer(body):
-                column = match["column"].strip('`"').lower()
-                value: str | None = match["value"]
-                is_text = value is not None and value[0] in "'\""
-                if value is not None:
-                    value = None if value.lower() == "null" else value.strip("'\"").replace("''", "'")
-                sign = " ".join(match["sign"].lower().split())
-                found.append(StatedCondition(column, sign, value, is_text, match[0].strip()))
+            for match in (*CONDITION.finditer(body), *RANGE.finditer(body)):
+                column, sign = match["column"].strip('`"').lower(), " ".join(match["sign"].lower().split())
+                for value in (match["value"], match.groupdict().get("end")):
+                    if value is not None:
+                        text = None if value.lower() == "null" else value.strip("'\"").replace("''", "'")
+                        found.append(StatedCondition(column, sign, text, value[0] in "'\"", match[0].strip()))
         return tuple(found)
 
     def names_table(self, names: Iterable[str]) -> bool:

@@ -109,6 +109,16 @@ class Catalog:
         """The names of all columns, by their lower case."""
         return {column.name.lower(): column.name for table in self.tables.values() for column in table.columns}
 
+    def equal_keys(self, name: str) -> frozenset[str]:
+        """Return the names of the columns that hold the same key as a column of this name (in lower case)."""
+        roots = {
+            (table.name.lower(), column.name.lower()): self.links.root((table.name.lower(), column.name.lower()))
+            for table in self.tables.values()
+            for column in table.columns
+        }
+        same = {root for (_, column), root in roots.items() if column == name}
+        return frozenset(column for (_, column), root in roots.items() if root in same)
+
     def relation(self, node: exp.Table) -> FullName | None:
         """Return the relation that a node names, None if it may be several."""
         relations = self.naming.of(node.name, node.db)
