@@ -25,7 +25,12 @@ async def unstored_value(rule_input: RuleInput) -> list[Pitfall]:
         for block in rule_input.blocks
         for compared in list(compare_with_literals(block, conditions_met_by_result(block, rule_input)))[:MAX_LITERALS]
     ]
-    return [Pitfall("unstored_value", text) for text in texts if text]
+    pitfalls = [Pitfall("unstored_value", text) for text in texts if text]
+    # Only if two or more values are all stored can it be their combination that no row has.
+    if not pitfalls and texts.count("") > 1 and rule_input.result is not None and not rule_input.result.rows:
+        text = "Each value in the query is stored, but no row meets all of its conditions together."
+        pitfalls.append(Pitfall("unstored_value", text, strength="ask"))
+    return pitfalls
 
 
 def conditions_met_by_result(block: SelectBlock, rule_input: RuleInput) -> list[Expr]:
@@ -60,14 +65,14 @@ def compare_with_literals(block: SelectBlock, met: list[Expr]) -> Iterator[tuple
 
 async def check_stored_literal(
     block: SelectBlock, value: Expr, literal: Expr, pattern: Expr | None, rule_input: RuleInput
-) -> str:
-    """Describe a literal that no row stores, in the words used for a query without rows; '' if one does."""
+) -> str | None:
+    """Describe a literal that no row stores; '' if one does, None if it was not looked up."""
     stored, dialect = rule_input.stored, rule_input.dialect
     column = value.this if isinstance(value, exp.Lower | exp.Upper | exp.Trim) else value
     origin = block.source_column(column)
     table = origin.source.table if origin else None
     if origin is None or table is None or table.view or not origin.source.text:
-        return ""
+        return None
     written = stored.column_name(origin.source, origin.column)
     operand: Expr = exp.column(written, quoted=True)
     operand = operand if value is column else type(value)(this=operand)
