@@ -11,17 +11,12 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from decisor.databases.schema_search import Read
 from decisor.errors import ToolError
 from decisor.sandbox.engine import Caps
 from decisor.system.text import fit_on_one_line, json_line
 from decisor.types import Table, Value
-
-if TYPE_CHECKING:
-    from sqlglot import Expr
-
 
 SECONDS = 2.0
 MAX_LITERALS = 4
@@ -143,13 +138,5 @@ def nearest_texts(text: str, texts: Iterable[str]) -> list[str]:
 
 
 def letters_only(text: str) -> str:
+    """Return a text in lower case with its letters and digits only."""
     return re.sub(r"[\W_]+", "", text).casefold()
-
-
-def is_substring_pattern(pattern: Expr) -> bool:
-    """Return whether a LIKE searches for a part of a text, with ``%`` at the ends alone."""
-    from sqlglot import exp
-
-    inner = pattern.expression.name.strip("%")
-    # The marks _ and [ are wildcards as well (the bracket in T-SQL): no text can be cut out of such a pattern.
-    return not isinstance(pattern.parent, exp.Escape) and not any(mark in inner for mark in "%_\\[")

@@ -356,15 +356,24 @@ def is_plain_select(block: SelectBlock) -> bool:
     return not block.aggregates and not block.nodes.has(exp.Window)
 
 
+def literal_row_count(limit: Expr | None) -> int | None:
+    """Return the number of LIMIT, FETCH or OFFSET if it is a literal, else None.
+
+    A FETCH with ties cuts no equal rows apart: None.
+    """
+    if limit is None or "TIES" in limit.sql().upper():
+        return None
+    value = limit.args.get("expression") or limit.args.get("count")
+    return int(value.name) if isinstance(value, exp.Literal) and value.name.isdigit() else None
+
+
 ONE_ROW = frozenset[str]()
 
 
 def keys_of_block(block: SelectBlock) -> Iterator[frozenset[str]]:
     """Yield the sets of output columns that tell the rows of a SELECT apart."""
     select, groups = block.select, block.groups
-    limit = select.args.get("limit") or select.args.get("fetch")
-    count = limit and (limit.args.get("expression") or limit.args.get("count"))
-    is_one_row = isinstance(count, exp.Literal) and count.name in ("0", "1")
+    is_one_row = literal_row_count(select.args.get("limit") or select.args.get("fetch")) in (0, 1)
     has_no_source = not block.sources and not select.args.get("from_")
     # One row at most: by LIMIT, without FROM, or as an aggregate without GROUP BY.
     if is_one_row or has_no_source or (groups is None and block.has_aggregates()):

@@ -31,7 +31,7 @@ async def and_or(rule_input: RuleInput) -> list[Pitfall]:
     for node in rule_input.find(exp.Or):
         if isinstance(node.parent, exp.Or):
             continue
-        parts = split_alternatives(node)
+        parts = list(node.flatten(unnest=False))
         # Alternatives that are all ANDs are written on purpose, and so is anything in brackets.
         joined = [part for part in parts if isinstance(part, exp.And)]
         single = [part for part in parts if not isinstance(part, exp.And | exp.Paren)]
@@ -42,13 +42,6 @@ async def and_or(rule_input: RuleInput) -> list[Pitfall]:
             )
             pitfalls.append(rule_input.pitfall("and_or", node, text, "ask"))
     return pitfalls
-
-
-def split_alternatives(node: Expr) -> list[Expr]:
-    """Return the conditions that OR joins."""
-    if isinstance(node, exp.Or):
-        return [*split_alternatives(node.this), *split_alternatives(node.expression)]
-    return [node]
 
 
 async def never_true(rule_input: RuleInput) -> list[Pitfall]:

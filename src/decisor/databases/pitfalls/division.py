@@ -12,7 +12,7 @@ import re
 
 from sqlglot import Expr, exp
 
-from decisor.databases.pitfalls.blocks import SelectBlock
+from decisor.databases.pitfalls.blocks import SelectBlock, find_column
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.types import Pitfall
 
@@ -67,8 +67,8 @@ def is_whole_number(block: SelectBlock, value: Expr | None) -> bool:
             source = origin.source
             if source.block is not None:
                 return is_whole_number(source.block, source.block.outputs.get(origin.column))
-            columns = source.table.columns if source.table else ()
-            return any(column.name.lower() == origin.column and WHOLE.match(column.type) for column in columns)
+            column = find_column(origin)
+            return column is not None and WHOLE.match(column.type) is not None
         case _:
             return False
 

@@ -7,9 +7,9 @@ returns one of four countries that have three customers each. Whether the row be
 
 from __future__ import annotations
 
-from sqlglot import Expr, exp
+from sqlglot import exp
 
-from decisor.databases.pitfalls.blocks import SelectBlock
+from decisor.databases.pitfalls.blocks import SelectBlock, literal_row_count
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.types import Pitfall
 
@@ -45,17 +45,6 @@ async def check_limit_order(block: SelectBlock, rule_input: RuleInput) -> str:
     return ""
 
 
-def literal_row_count(limit: Expr | None) -> int | None:
-    """Return the number of LIMIT, FETCH or OFFSET if it is a literal, else None.
-
-    A FETCH with ties cuts no equal rows apart: None.
-    """
-    if limit is None or "TIES" in limit.sql().upper():
-        return None
-    value = limit.args.get("expression") or limit.args.get("count")
-    return int(value.name) if isinstance(value, exp.Literal) and value.name.isdigit() else None
-
-
 def is_order_total(block: SelectBlock) -> bool:
     """Return whether, by keys, no two rows are equal in ORDER BY."""
     known = block.source_columns(block.meant(term.this) for term in block.select.args["order"].expressions)
@@ -74,27 +63,20 @@ def without_limit(select: exp.Select) -> exp.Select:
 
 async def has_tie_at_cut(block: SelectBlock, rows: int, rule_input: RuleInput) -> bool:
     """Return whether the last row before the cut (of so many rows) and the first behind it are equal in ORDER BY."""
-    copy, write = without_limit(block.select), block.statement.write
-    dialect, terms = rule_input.dialect, list(block.select.args["order"].expressions)
+    copy, terms = without_limit(block.select), block.select.args["order"].expressions
     values = [block.meant(term.this) for term in terms]
-    if block.select.args.get("distinct"):
-        names = [name for value in values for name, output in block.outputs.items() if output == value]
-        if len(names) != len(values):
-            return False
-        quoted = [dialect.quoted(name) for name in names]
-        directions = [" DESC" if term.args.get("desc") else "" for term in terms]
-        by = ", ".join(f"{name}{direction}" for name, direction in zip(quoted, directions, strict=True))
-        query = f"SELECT {', '.join(quoted)} FROM ({write(copy)}) AS q ORDER BY {by}"
-    else:
-        # The columns stay before those of the order: GROUP BY 1 and HAVING n > 1 speak of them.
-        columns = [] if any(item.is_star for item in block.select.expressions) else copy.expressions
-        copy.set("expressions", [*columns, *(exp.alias_(value.copy(), f"o{at}") for at, value in enumerate(values))])
-        order = [term.copy() for term in terms]
-        for term, value in zip(order, values, strict=True):
-            term.set("this", value.copy())
-        copy.set("order", exp.Order(expressions=order))
-        query = write(copy)
-    query = add_with_clause(block, f"{query} LIMIT 2 OFFSET {rows - 1}")
+    has_star = any(item.is_star for item in block.select.expressions)
+    # DISTINCT stays what it is only if the order adds no column.
+    if block.select.args.get("distinct") and (has_star or any(value not in block.outputs.values() for value in values)):
+        return False
+    # The columns stay before those of the order: GROUP BY 1 and HAVING n > 1 speak of them.
+    columns = [] if has_star else copy.expressions
+    copy.set("expressions", [*columns, *(exp.alias_(value.copy(), f"o{at}") for at, value in enumerate(values))])
+    order = [term.copy() for term in terms]
+    for term, value in zip(order, values, strict=True):
+        term.set("this", value.copy())
+    copy.set("order", exp.Order(expressions=order))
+    query = add_with_clause(block, f"{block.statement.write(copy)} LIMIT 2 OFFSET {rows - 1}")
     table = await rule_input.stored.rows(query)
     if table is None or len(table.rows) < 2:
         return False

@@ -21,7 +21,8 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
-from decisor.databases.pitfalls.question import QUOTED, StatedCondition, normalize_text, numbers_in_text
+from decisor.databases.hints import letters_only
+from decisor.databases.pitfalls.question import QUOTED, StatedCondition, numbers_in_text
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.databases.schema_search import question_words, stemmed_words
 from decisor.types import Pitfall
@@ -135,12 +136,12 @@ async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
     asked = rule_input.asked
     if not asked.quoted or not rule_input.is_answer:
         return []
-    letters = [normalize_text(literal) for literal in rule_input.literals]
-    names = {normalize_text(identifier.name) for identifier in rule_input.find(exp.Identifier)}
+    letters = [letters_only(literal) for literal in rule_input.literals]
+    names = {letters_only(identifier.name) for identifier in rule_input.find(exp.Identifier)}
     words = {word for literal in rule_input.literals for word in stemmed_words(literal)}
     pitfalls = []
     for quoted in asked.quoted:
-        sought = normalize_text(quoted)
+        sought = letters_only(quoted)
         is_part = any(sought in text or (len(text) > 3 and text in sought) for text in letters)
         is_part = is_part or any(abbreviates(literal, quoted) for literal in rule_input.literals)
         if sought and not is_part and sought not in names and not words.issuperset(stemmed_words(quoted)):
@@ -159,7 +160,7 @@ async def lost_condition(rule_input: RuleInput) -> list[Pitfall]:
 def lost_values(rule_input: RuleInput) -> Iterator[str]:
     """Yield what the rules state of a column that no query holds."""
     texts = " ".join(rule_input.literals)
-    letters, numbers = normalize_text(texts), numbers_in_text(texts)
+    letters, numbers = letters_only(texts), numbers_in_text(texts)
     tested = {node.this.name.lower() for node in rule_input.find(exp.Is)}
     # What counts or compares a column leaves NULL out: it is filled.
     for node in rule_input.find(exp.Count, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.In):
@@ -180,7 +181,7 @@ def is_held(condition: StatedCondition, texts: str, letters: str, numbers: set[f
         is_filled = condition.sign not in ("is", "=") and f"filled {condition.column}" in tested
         return is_filled or condition.column in tested
     if condition.is_text:
-        wanted = normalize_text(condition.value)
+        wanted = letters_only(condition.value)
         return wanted in letters if wanted else condition.value in texts
     # A flag may be tested in many ways.
     number = abs(float(condition.value))

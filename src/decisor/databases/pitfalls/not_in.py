@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sqlglot import Expr, exp
 
-from decisor.databases.pitfalls.blocks import FromColumn, SelectBlock
+from decisor.databases.pitfalls.blocks import FromColumn, SelectBlock, find_column
 from decisor.databases.pitfalls.outer_join import find_null_rejected_columns
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.types import Pitfall
@@ -72,8 +72,8 @@ async def holds_null(select: Expr, block: SelectBlock, rule_input: RuleInput) ->
 
 
 def is_declared_not_null(origin: FromColumn) -> bool:
-    columns = origin.source.table.columns if origin.source.table else ()
-    return any(column.name.lower() == origin.column and (column.key or not column.nullable) for column in columns)
+    column = find_column(origin)
+    return column is not None and (column.key or not column.nullable)
 
 
 async def stores_null(origin: FromColumn, rule_input: RuleInput) -> bool:

@@ -33,8 +33,9 @@ TOP = re.compile(
 )
 OPERATION = re.compile(r"\b(avg|divide|subtract)\s*\(", re.I)
 OF_TIME = re.compile(r"year|month|date|time|birth|age\b", re.I)
-STORED_MEASURE = re.compile(r"perc|pct|ratio|rate\b|share|mean|av(?:g|er)")
+STORED_MEASURE = re.compile(r"perc|pct|\bratio|ratio\b|rate\b|share\b|av(?:g|er)")
 """In the name of a column that holds what would else be computed."""
+STORED_EXTREME = re.compile(r"(?:\b|_)(?:high|lowest|low_|max|min_|best|peak)")
 NODES_OF_OPERATION: dict[str, tuple[type[exp.Expr], ...]] = {
     "AVG": (exp.Avg, exp.Div),
     "DIVIDE": (exp.Div, exp.Avg),
@@ -49,8 +50,7 @@ async def lost_order(rule_input: RuleInput) -> list[Pitfall]:
         return []
     wish = AT_LEAST.sub(" ", asked.text)
     names = " ".join(rule_input.used_columns)
-    # A column may hold the highest, and be called so.
-    words = [word for word in SUPERLATIVE.finditer(wish) if word[0].lower().removesuffix("est") not in names]
+    words = [] if STORED_EXTREME.search(names) else list(SUPERLATIVE.finditer(wish))
     if words and not rule_input.is_in_any(*RANKING):
         text = f"The question asks for the {words[0][0].lower()}, and the query neither sorts nor compares."
         return [Pitfall("lost_order", text, strength="ask")]

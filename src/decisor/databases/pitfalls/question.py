@@ -17,13 +17,9 @@ from typing import NamedTuple
 
 from sqlglot import Expr
 
+from decisor.databases.hints import letters_only
 from decisor.databases.schema_search import question_words, stemmed_words
 from decisor.types import Pitfall
-
-
-def normalize_text(text: str) -> str:
-    """Return a text in lower case with its letters and digits only."""
-    return re.sub(r"[\W_]+", "", text).lower()
 
 
 def numbers_in_text(text: str) -> set[float]:
@@ -108,13 +104,13 @@ class AskedQuestion:
     @cached_property
     def letters(self) -> str:
         """All three, letters and digits only."""
-        return normalize_text(f"{self.text} {self.rules} {self.vocabulary}")
+        return letters_only(f"{self.text} {self.rules} {self.vocabulary}")
 
     @cached_property
     def values(self) -> frozenset[str]:
         """Quoted texts and long numbers of all three, letters and digits only."""
         return frozenset(
-            normalize_text(match[0]) for match in VALUE.finditer(f"{self.text} {self.rules} {self.vocabulary}")
+            letters_only(match[0]) for match in VALUE.finditer(f"{self.text} {self.rules} {self.vocabulary}")
         )
 
     @cached_property

@@ -52,8 +52,6 @@ class KeyLinks:
     def __init__(self, tables: Iterable[TableInfo]) -> None:
         self.target_of: dict[Place, Place] = {}
         """The key that a column refers to."""
-        self.links_of: dict[Place, list[tuple[str, str]]] = {}
-        """The pairs of columns of two tables that were asked for."""
         for table in tables:
             for column in table.columns:
                 name, _, key = (column.references or column.joins).lower().rpartition(".")
@@ -70,17 +68,14 @@ class KeyLinks:
 
     def links(self, first: TableInfo, second: TableInfo) -> list[tuple[str, str]]:
         """Return the pairs of columns by which two tables are joined."""
-        if (known := self.links_of.get((first.name, second.name))) is not None:
-            return known
         columns_of_root: dict[Place, list[str]] = {}
         for column in first.columns:
             columns_of_root.setdefault(self.root((first.name.lower(), column.name.lower())), []).append(column.name)
-        self.links_of[first.name, second.name] = links = [
+        return [
             (name, column.name)
             for column in second.columns
             for name in columns_of_root.get(self.root((second.name.lower(), column.name.lower())), ())
         ]
-        return links
 
 
 @dataclass(frozen=True)
@@ -111,13 +106,11 @@ class Catalog:
 
     def equal_keys(self, name: str) -> frozenset[str]:
         """Return the names of the columns that hold the same key as a column of this name (in lower case)."""
-        roots = {
-            (table.name.lower(), column.name.lower()): self.links.root((table.name.lower(), column.name.lower()))
-            for table in self.tables.values()
-            for column in table.columns
-        }
-        same = {root for (_, column), root in roots.items() if column == name}
-        return frozenset(column for (_, column), root in roots.items() if root in same)
+        places = [
+            (table.name.lower(), column.name.lower()) for table in self.tables.values() for column in table.columns
+        ]
+        roots = {self.links.root(place) for place in places if place[1] == name}
+        return frozenset(column for place, column in places if self.links.root((place, column)) in roots)
 
     def relation(self, node: exp.Table) -> FullName | None:
         """Return the relation that a node names, None if it may be several."""

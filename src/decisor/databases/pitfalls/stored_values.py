@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from sqlglot import Expr, exp
 
-from decisor.databases.hints import MAX_VALUES, ComparedLiteral, is_substring_pattern, suggest_stored_values
+from decisor.databases.hints import MAX_VALUES, ComparedLiteral, suggest_stored_values
 from decisor.databases.pitfalls.blocks import SelectBlock, conjuncts_of_clause
 from decisor.databases.pitfalls.rule import LIKES, RuleInput
 from decisor.types import Pitfall
@@ -101,3 +101,10 @@ async def check_stored_literal(
     is_simple = pattern is None or is_substring_pattern(pattern)
     text = suggest_stored_values(compared, [row[0] for row in values.rows]) if values and is_simple else ""
     return text or f"{compared.place} has no {rule_input.shorten(literal)}."
+
+
+def is_substring_pattern(pattern: Expr) -> bool:
+    """Return whether a LIKE searches for a part of a text, with ``%`` at the ends alone."""
+    inner = pattern.expression.name.strip("%")
+    # The marks _ and [ are wildcards as well (the bracket in T-SQL): no text can be cut out of such a pattern.
+    return not isinstance(pattern.parent, exp.Escape) and not any(mark in inner for mark in "%_\\[")
