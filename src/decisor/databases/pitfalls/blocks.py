@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import NamedTuple, TypeVar, cast
 
 from sqlglot import Dialect, Expr, Generator, exp
@@ -14,20 +14,16 @@ from decisor.databases.schema import ColumnInfo, TableInfo
 T = TypeVar("T", bound=Expr)
 
 
-@cache
-def classes_of_node(kind: type[Expr]) -> tuple[type[Expr], ...]:
-    """Return the classes by which nodes of a class are looked for."""
-    return (kind, *(base for base in (exp.AggFunc, exp.Predicate) if issubclass(kind, base)))
-
-
 class NodeIndex:
     """Nodes of a tree by their class, found in one walk."""
 
     def __init__(self, nodes: Iterable[Expr]) -> None:
         self.by_class: dict[type[Expr], list[Expr]] = {}
         for node in nodes:
-            for kind in classes_of_node(type(node)):
-                self.by_class.setdefault(kind, []).append(node)
+            self.by_class.setdefault(type(node), []).append(node)
+        for base in (exp.AggFunc, exp.Predicate):
+            kinds = [kind for kind in self.by_class if issubclass(kind, base)]
+            self.by_class[base] = [node for kind in kinds for node in self.by_class[kind]]
 
     def find(self, *kinds: type[T]) -> Iterator[T]:
         """Yield the nodes of these classes, class by class."""
@@ -35,7 +31,7 @@ class NodeIndex:
             yield from cast("Sequence[T]", self.by_class.get(kind, ()))
 
     def has(self, *kinds: type[Expr]) -> bool:
-        return any(kind in self.by_class for kind in kinds)
+        return any(map(self.by_class.get, kinds))
 
 
 @dataclass(eq=False)
