@@ -237,6 +237,21 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ),
     (
         "lost_condition",
+        "How many middling cards are there?",
+        "middling refers to price BETWEEN 3 AND 8",
+        "SELECT COUNT(*) FROM cards WHERE price > 3",
+        "SELECT COUNT(*) FROM cards WHERE price BETWEEN 3 AND 8",
+    ),
+    (
+        "lost_condition",
+        "What is the number of shops?",
+        "number of shops refers to COUNT(shop)",
+        "SELECT SUM(amount) FROM prices",
+        # All rows are counted, whichever column is named for it.
+        "SELECT COUNT(*) FROM prices",
+    ),
+    (
+        "lost_condition",
         "How many starred sets are there?",
         "starred refers to code = '*'",
         "SELECT COUNT(*) FROM sets WHERE code IS NULL",
@@ -507,7 +522,14 @@ def test_conditions_that_the_rules_state_for_words_of_the_question() -> None:
     asked = AskedQuestion(
         "How many active members with a large shirt are there?",
         "active refers to status <> 'left' and paid IS NOT NULL; large shirt means t_shirt = 'L'; "
-        "guests means role = 'G'; share of members refers to DIVIDE(COUNT(role = 'M'), COUNT(id))",
+        "shirt means price between 5 and '9'; guests means role = 'G'; "
+        "share of members refers to DIVIDE(COUNT(role = 'M'), COUNT(id))",
     )
-    stated = [(each.column, each.sign, each.value) for each in asked.conditions({"status", "paid", "t_shirt", "role"})]
-    assert stated == [("status", "<>", "left"), ("paid", "is not", None), ("t_shirt", "=", "L")]
+    stated = [(each.column, each.sign, each.value) for each in asked.conditions]
+    assert stated == [
+        ("status", "<>", "left"),
+        ("paid", "is not", None),
+        ("t_shirt", "=", "L"),
+        ("price", "between", "5"),
+        ("price", "between", "9"),
+    ]

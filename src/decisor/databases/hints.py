@@ -1,7 +1,7 @@
 """Help after a query that returned nothing or took too long: stored values near its literals, and advice.
 
-The literals of a SQL statement are read here, with the queries for the stored values; those of Cypher come from the
-graphs. Stored values are read through the same checks as a query of the LLM.
+The literals of a SQL statement are looked up by the rule ``unstored_value``, those of Cypher come from the graphs.
+Stored values are read through the same checks as a query of the LLM.
 """
 
 from __future__ import annotations
@@ -9,21 +9,14 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from decisor.databases.schema import TableInfo
 from decisor.databases.schema_search import Read
 from decisor.errors import ToolError
-from decisor.sandbox.dialect import Dialect, parse_sql
 from decisor.sandbox.engine import Caps
 from decisor.system.text import fit_on_one_line, json_line
 from decisor.types import Table, Value
-
-if TYPE_CHECKING:
-    from sqlglot import Expr, exp
-
 
 SECONDS = 2.0
 MAX_LITERALS = 4
@@ -145,70 +138,5 @@ def nearest_texts(text: str, texts: Iterable[str]) -> list[str]:
 
 
 def letters_only(text: str) -> str:
+    """Return a text in lower case with its letters and digits only."""
     return re.sub(r"[\W_]+", "", text).casefold()
-
-
-ANY_CASE = ("mysql", "tsql")
-ANY_CASE_LIKE = (*ANY_CASE, "sqlite")
-"""Dialects in which ``=`` and LIKE compare letters in any case, unless a collation says otherwise."""
-
-
-def find_sql_literals(statement: str, tables: Sequence[TableInfo], dialect: Dialect) -> tuple[ComparedLiteral, ...]:
-    """Return the literals that a statement compares by ``=``, IN and LIKE, each once.
-
-    A statement that does not parse has none.
-    """
-    from sqlglot import exp
-
-    if (tree := parse_sql(statement, dialect.name)) is None:
-        return ()
-    by_name = {table.bare.lower(): table for table in tables}
-    nodes = {node.alias_or_name.lower(): node.name.lower() for node in tree.find_all(exp.Table)}
-    aliases = {alias: by_name[name] for alias, name in nodes.items() if name in by_name}
-    literals: list[ComparedLiteral] = []
-    for node in tree.find_all(exp.EQ, exp.In, exp.Like, exp.ILike):
-        is_pattern = isinstance(node, exp.Like | exp.ILike)
-        if is_pattern and not is_substring_pattern(node):
-            continue
-        sides = [node.this, *(node.args.get("expressions") or [node.args.get("expression")])]
-        any_case = (
-            isinstance(node, exp.ILike)
-            or any(isinstance(side, exp.Lower | exp.Upper) for side in sides)
-            or dialect.name in (ANY_CASE_LIKE if is_pattern else ANY_CASE)
-        )
-        # A function such as LOWER changes how case counts, not which column is compared.
-        values = [side.this if isinstance(side, exp.Lower | exp.Upper | exp.Trim) else side for side in sides]
-        columns = [value for value in values if isinstance(value, exp.Column)]
-        for value in values if len(columns) == 1 else ():
-            if isinstance(value, exp.Literal):
-                for compared in _literals_of_column(value, columns[0], aliases, dialect):
-                    literals.append(replace(compared, part=is_pattern, any_case=any_case))
-    return tuple(dict.fromkeys(literals))
-
-
-def is_substring_pattern(pattern: Expr) -> bool:
-    """Return whether a LIKE searches for a part of a text, with ``%`` at the ends alone."""
-    from sqlglot import exp
-
-    inner = pattern.expression.name.strip("%")
-    # The marks _ and [ are wildcards as well (the bracket in T-SQL): no text can be cut out of such a pattern.
-    return not isinstance(pattern.parent, exp.Escape) and not any(mark in inner for mark in "%_\\[")
-
-
-def _literals_of_column(
-    literal: exp.Literal, column: exp.Column, aliases: dict[str, TableInfo], dialect: Dialect
-) -> Iterator[ComparedLiteral]:
-    # A column without an alias may be of any table of the statement.
-    homes = [aliases[column.table.lower()]] if column.table.lower() in aliases else list(aliases.values())
-    for table in homes:
-        for info in table.columns:
-            if info.name.lower() != column.name.lower():
-                continue
-            name, place = dialect.quoted(info.name), f"{table.name}.{info.name}"
-            source = f"{name} FROM {table.place(dialect)} WHERE {name} IS NOT NULL"
-            if literal.is_string:
-                yield ComparedLiteral(literal.name.strip("%"), place, f"SELECT DISTINCT {source} LIMIT {MAX_VALUES}")
-            else:
-                number = float(literal.name)
-                yield ComparedLiteral(number, place, f"SELECT {source} ORDER BY abs({name} - {number!r}) LIMIT 3")
-            return

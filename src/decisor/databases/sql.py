@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from decisor.databases.combine import fetch_in_bulk, records_of_table
-from decisor.databases.hints import advise_after_failure, explain_empty_result, find_sql_literals, is_empty_result
+from decisor.databases.hints import advise_after_failure
 from decisor.databases.scan_limits import check_limits, check_scan, list_table_aliases
 from decisor.databases.schema import LARGE, TableInfo, close_names, read_sql_schema
 from decisor.databases.schema_search import parse_lookup
@@ -175,16 +175,12 @@ class SqlTool:
             raise ToolError(f"{text}{hint}", refused=error.refused, outage=error.outage) from error
         records = records_of_table(table, self.name)
         total = await self._total(statement) if table.truncated else len(records)
-        nothing = ""
-        if is_empty_result(table):
-            literals = find_sql_literals(statement, self.tables, dialect) if dialect else ()
-            nothing = await explain_empty_result(table, literals, self._read, self.worker.caps)
         pitfalls: tuple[Pitfall, ...] = ()
         if self.pitfalls:
             with pass_over_faults("pitfalls"):
                 pitfalls = tuple(await self.pitfalls.look(statement, table, check=self._check_scan, log=self.log))
-        new_texts = [pitfall.text for pitfall in pitfalls if pitfall.text not in nothing]
-        note = " ".join(dict.fromkeys(filter(None, (nothing, table.note, *new_texts))))
+        texts = ("" if table.rows else "No rows.", table.note, *(pitfall.text for pitfall in pitfalls))
+        note = " ".join(dict.fromkeys(filter(None, texts)))
         return Observation(records, note, truncated=table.truncated, total=total, pitfalls=pitfalls)
 
     async def fetch(

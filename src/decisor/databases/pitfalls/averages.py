@@ -26,12 +26,12 @@ async def average_of_averages(rule_input: RuleInput) -> list[Pitfall]:
                 origin = block.source_column(without_conversions(inner))
                 if origin is not None and is_average(origin):
                     text = (
-                        f"{rule_input.shorten(call)} averages the averages of {origin.source.name}: each group counts "
+                        f"{{}} averages the averages of {origin.source.name}: each group counts "
                         "the same, however many rows it has. For the average over all rows, average them at once, or "
                         "divide the sum of the sums by the sum of the counts."
                     )
                     # Where it was seen in measured queries, it was meant (docs/measurements/wrong-queries.md).
-                    pitfalls.append(Pitfall("average_of_averages", text, strength="ask"))
+                    pitfalls.append(rule_input.pitfall("average_of_averages", call, text, "ask"))
     return pitfalls
 
 

@@ -5,11 +5,57 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar, cast
 
-from sqlglot import Expr, exp
+from sqlglot import Dialect, Expr, Generator, exp
 
 from decisor.databases.schema import ColumnInfo, TableInfo
+
+T = TypeVar("T", bound=Expr)
+
+
+class NodeIndex:
+    """Nodes of a tree by their class, found in one walk."""
+
+    def __init__(self, nodes: Iterable[Expr]) -> None:
+        self.by_class: dict[type[Expr], list[Expr]] = {}
+        for node in nodes:
+            self.by_class.setdefault(type(node), []).append(node)
+        for base in (exp.AggFunc, exp.Predicate):
+            kinds = [kind for kind in self.by_class if issubclass(kind, base)]
+            self.by_class[base] = [node for kind in kinds for node in self.by_class[kind]]
+
+    def find(self, *kinds: type[T]) -> Iterator[T]:
+        """Yield the nodes of these classes, class by class."""
+        for kind in kinds:
+            yield from cast("Sequence[T]", self.by_class.get(kind, ()))
+
+    def has(self, *kinds: type[Expr]) -> bool:
+        return any(map(self.by_class.get, kinds))
+
+
+@dataclass(eq=False)
+class ParsedStatement:
+    """A statement as its tree and its SELECTs."""
+
+    tree: Expr
+    dialect: str
+    blocks: dict[int, SelectBlock] = field(default_factory=dict)
+    """By the identity of their SELECT, inner ones first."""
+
+    @cached_property
+    def generator(self) -> Generator:
+        return Dialect.get_or_raise(self.dialect).generator(comments=False)
+
+    def write(self, node: Expr) -> str:
+        """Return the SQL of a part."""
+        # The tree is read by nobody else: a copy of it would take 20 times as long.
+        return self.generator.generate(node, copy=False)
+
+    @cached_property
+    def with_clause(self) -> str:
+        clause = self.tree.args.get("with_")
+        return self.write(clause) if clause else ""
 
 
 @dataclass(eq=False)
@@ -59,8 +105,7 @@ class SelectBlock:
     select: exp.Select
     parent: SelectBlock | None
     """The block around this one."""
-    within: dict[int, SelectBlock]
-    """All blocks of the statement by the identity of their SELECT."""
+    statement: ParsedStatement
     names: dict[str, FromItem | SelectBlock] = field(default_factory=dict)
     """Source of each alias. A part that neither groups nor cuts rows is a block; ``sources`` has its sources."""
     sources: list[FromItem] = field(default_factory=list)
@@ -70,8 +115,21 @@ class SelectBlock:
     nullable: set[FromItem] = field(default_factory=set)
     """Sources that an outer join may fill with NULL."""
     renamed: tuple[str, ...] = ()
-    with_clause: str = ""
-    """The WITH of the statement."""
+
+    @cached_property
+    def nodes(self) -> NodeIndex:
+        """The nodes of this SELECT, without those of SELECTs inside it."""
+        return NodeIndex(self.select.walk(prune=lambda node: isinstance(node, exp.Select) and node is not self.select))
+
+    @cached_property
+    def aggregates(self) -> list[Expr]:
+        # sqlglot has no class for SQLite's total().
+        totals = (node for node in self.nodes.find(exp.Anonymous) if node.name.lower() == "total")
+        return [*self.nodes.find(exp.AggFunc), *totals]
+
+    def block_of(self, select: Expr | None) -> SelectBlock | None:
+        """Return the block of a SELECT of the same statement."""
+        return self.statement.blocks.get(id(select))
 
     @cached_property
     def outputs(self) -> dict[str, Expr]:
@@ -124,7 +182,7 @@ class SelectBlock:
             around = column.parent
             while around is not None and around is not value.parent and not isinstance(around, exp.Select):
                 around = around.parent
-            inner = self.within.get(id(around)) if around is not value.parent else None
+            inner = self.block_of(around) if around is not value.parent else None
             if inner is None or inner is self:
                 origins |= self.origins(column)
             else:
@@ -234,12 +292,8 @@ class SelectBlock:
         return ""
 
     def has_aggregates(self) -> bool:
-        """Return whether an output column is an aggregate over rows of this SELECT."""
-        return any(
-            node.parent_select is self.select and not isinstance(node.parent, exp.Window)
-            for item in self.select.expressions
-            for node in find_aggregates(item)
-        )
+        """Return whether the SELECT has an aggregate over its rows."""
+        return any(not isinstance(node.parent, exp.Window) for node in self.aggregates)
 
 
 def columns_of_source(source: FromItem, columns: Iterable[FromColumn]) -> set[str]:
@@ -295,8 +349,18 @@ def is_plain_select(block: SelectBlock) -> bool:
     """Return whether a SELECT only chooses rows and columns."""
     if not block.sources or any(block.select.args.get(name) for name in CUTTING):
         return False
-    computed = (find_aggregates(item) or item.find_all(exp.Window) for item in block.select.expressions)
-    return not any(node.parent_select is block.select for nodes in computed for node in nodes)
+    return not block.aggregates and not block.nodes.has(exp.Window)
+
+
+def literal_row_count(limit: Expr | None) -> int | None:
+    """Return the number of LIMIT, FETCH or OFFSET if it is a literal, else None.
+
+    A FETCH with ties cuts no equal rows apart: None.
+    """
+    if limit is None or "TIES" in limit.sql().upper():
+        return None
+    value = limit.args.get("expression") or limit.args.get("count")
+    return int(value.name) if isinstance(value, exp.Literal) and value.name.isdigit() else None
 
 
 ONE_ROW = frozenset[str]()
@@ -305,9 +369,7 @@ ONE_ROW = frozenset[str]()
 def keys_of_block(block: SelectBlock) -> Iterator[frozenset[str]]:
     """Yield the sets of output columns that tell the rows of a SELECT apart."""
     select, groups = block.select, block.groups
-    limit = select.args.get("limit") or select.args.get("fetch")
-    count = limit and (limit.args.get("expression") or limit.args.get("count"))
-    is_one_row = isinstance(count, exp.Literal) and count.name in ("0", "1")
+    is_one_row = literal_row_count(select.args.get("limit") or select.args.get("fetch")) in (0, 1)
     has_no_source = not block.sources and not select.args.get("from_")
     # One row at most: by LIMIT, without FROM, or as an aggregate without GROUP BY.
     if is_one_row or has_no_source or (groups is None and block.has_aggregates()):

@@ -31,7 +31,7 @@ async def and_or(rule_input: RuleInput) -> list[Pitfall]:
     for node in rule_input.find(exp.Or):
         if isinstance(node.parent, exp.Or):
             continue
-        parts = split_alternatives(node)
+        parts = list(node.flatten(unnest=False))
         # Alternatives that are all ANDs are written on purpose, and so is anything in brackets.
         joined = [part for part in parts if isinstance(part, exp.And)]
         single = [part for part in parts if not isinstance(part, exp.And | exp.Paren)]
@@ -42,13 +42,6 @@ async def and_or(rule_input: RuleInput) -> list[Pitfall]:
             )
             pitfalls.append(rule_input.pitfall("and_or", node, text, "ask"))
     return pitfalls
-
-
-def split_alternatives(node: Expr) -> list[Expr]:
-    """Return the conditions that OR joins."""
-    if isinstance(node, exp.Or):
-        return [*split_alternatives(node.this), *split_alternatives(node.expression)]
-    return [node]
 
 
 async def never_true(rule_input: RuleInput) -> list[Pitfall]:
@@ -69,7 +62,7 @@ async def never_true(rule_input: RuleInput) -> list[Pitfall]:
 
 
 def is_number_column(value: Expr, rule_input: RuleInput) -> bool:
-    block = next((block for block in rule_input.blocks if block.select is value.parent_select), None)
+    block = rule_input.statement.blocks.get(id(value.parent_select))
     origin = block.source_column(value) if block and isinstance(value, exp.Column) else None
     column = find_column(origin) if origin else None
     # In SQLite a column of any type may hold texts.

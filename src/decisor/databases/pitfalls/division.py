@@ -12,7 +12,7 @@ import re
 
 from sqlglot import Expr, exp
 
-from decisor.databases.pitfalls.blocks import SelectBlock
+from decisor.databases.pitfalls.blocks import SelectBlock, find_column
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.types import Pitfall
 
@@ -27,16 +27,13 @@ async def integer_division(rule_input: RuleInput) -> list[Pitfall]:
     if not is_typed or MEANS_WHOLE.search(rule_input.asked.text):
         return pitfalls
     for block in rule_input.blocks:
-        for node in block.select.find_all(exp.Div):
-            if node.parent_select is not block.select or not node.args.get("typed"):
+        for node in block.nodes.find(exp.Div):
+            if not node.args.get("typed"):
                 continue
             is_whole = is_whole_number(block, node.this) and is_whole_number(block, node.expression)
             if is_whole and not is_intended_division(block, node):
-                text = (
-                    f"{rule_input.shorten(node)} divides whole numbers and drops what is behind the point. Write "
-                    "* 1.0 / for the exact share."
-                )
-                pitfalls.append(Pitfall("integer_division", text, strength="ask"))
+                text = "{} divides whole numbers and drops what is behind the point. Write * 1.0 / for the exact share."
+                pitfalls.append(rule_input.pitfall("integer_division", node, text, "ask"))
     return pitfalls
 
 
@@ -64,14 +61,14 @@ def is_whole_number(block: SelectBlock, value: Expr | None) -> bool:
         case exp.Cast():
             return bool(WHOLE.match(value.to.sql()))
         case exp.Select():
-            inner = block.within.get(id(value))
+            inner = block.block_of(value)
             return inner is not None and is_whole_number(inner, value.expressions[0].unalias())
         case exp.Column() if origin := block.source_column(value):
             source = origin.source
             if source.block is not None:
                 return is_whole_number(source.block, source.block.outputs.get(origin.column))
-            columns = source.table.columns if source.table else ()
-            return any(column.name.lower() == origin.column and WHOLE.match(column.type) for column in columns)
+            column = find_column(origin)
+            return column is not None and WHOLE.match(column.type) is not None
         case _:
             return False
 

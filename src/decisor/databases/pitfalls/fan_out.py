@@ -70,10 +70,10 @@ async def fan_out(rule_input: RuleInput) -> list[Pitfall]:
             for term in aggregate_terms(block, call):
                 multiplication = await find_multiplication(term, rule_input.stored)
                 if multiplication and not means_joined_rows(term, multiplication, rule_input.asked):
-                    text = describe_fan_out(term, multiplication, rule_input.shorten(term.call))
+                    text = describe_fan_out(term, multiplication)
                     # A count of joined rows may be meant; a sum of repeated values hardly.
                     is_count = bool(rule_input.asked) and isinstance(term.call, exp.Count)
-                    pitfalls.append(Pitfall("fan_out", text, strength="ask" if is_count else "wrong"))
+                    pitfalls.append(rule_input.pitfall("fan_out", term.call, text, "ask" if is_count else "wrong"))
                     break
     return pitfalls
 
@@ -105,10 +105,9 @@ def means_joined_rows(term: AggregateTerm, multiplication: Multiplication, asked
 
 def find_aggregate_calls(block: SelectBlock) -> Iterator[Expr]:
     """Yield the sums, averages and counts of a block that are not DISTINCT."""
-    parts = [*block.select.expressions, *(block.select.args.get(name) for name in ("having", "order", "qualify"))]
-    for node in [node for part in parts if part is not None for node in find_aggregates(part)]:
+    for node in block.aggregates:
         is_affected = isinstance(node, exp.Sum | exp.Avg | exp.Count | exp.CountIf | exp.Anonymous)
-        if is_affected and node.parent_select is block.select and not isinstance(node.this, exp.Distinct):
+        if is_affected and not isinstance(node.this, exp.Distinct):
             inner = aggregate_argument(node)
             if inner is None or not find_aggregates(inner):
                 yield node
@@ -273,7 +272,7 @@ async def find_multipliers(
         columns, reached = block.closure(fixed, reached, implied)
         for source in block.sources:
             if source not in reached and await stored.is_unique(
-                source, columns_of_source(source, columns), block.with_clause
+                source, columns_of_source(source, columns), block.statement
             ):
                 reached.append(source)
                 break
@@ -281,19 +280,19 @@ async def find_multipliers(
             return [source for source in block.sources if source not in reached]
 
 
-def describe_fan_out(term: AggregateTerm, multiplication: Multiplication, call: str) -> str:
+def describe_fan_out(term: AggregateTerm, multiplication: Multiplication) -> str:
     roots, multipliers = multiplication
     names = list(dict.fromkeys(source.name for source in multipliers))
     if not roots:
         return (
-            f"{call} counts combinations of rows of {' and '.join(names)}: none of them has one row for each row of "
+            f"{{}} counts combinations of rows of {' and '.join(names)}: none of them has one row for each row of "
             "the others. Count each in a subquery of its own and join the counts, or use COUNT(DISTINCT ...) of a key."
         )
     base = " and ".join(dict.fromkeys(root.name for root in roots))
     first = multipliers[0]
     known = ", ".join(sorted(columns_of_source(first, term.block.closure(term.fixed, roots)[0])))
     return (
-        f"{call} takes rows of {base} more than once: {first.name} may have several rows"
+        f"{{}} takes rows of {base} more than once: {first.name} may have several rows"
         f"{f' with the same {known}' if known else ''}, and each repeats its row of {base}. Aggregate {base} in a "
         f"subquery without {' and '.join(names[:3])}, or aggregate {first.name} first (SELECT ... FROM {first.name}"
         f"{f' GROUP BY {known}' if known else ''}) and join the result; where {first.name} only filters, use EXISTS."

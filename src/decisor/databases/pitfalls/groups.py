@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from decisor.databases.pitfalls.blocks import SelectBlock, find_aggregates
+from decisor.databases.pitfalls.blocks import SelectBlock
 from decisor.databases.pitfalls.fan_out import find_multipliers
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.types import Pitfall
@@ -35,7 +35,4 @@ async def ungrouped_column(rule_input: RuleInput) -> list[Pitfall]:
 
 
 def is_extreme_only(block: SelectBlock) -> bool:
-    calls = [call for item in block.select.expressions for call in find_aggregates(item)]
-    return bool(calls) and all(
-        isinstance(call, exp.Max | exp.Min) for call in calls if call.parent_select is block.select
-    )
+    return bool(block.aggregates) and all(isinstance(call, exp.Max | exp.Min) for call in block.aggregates)

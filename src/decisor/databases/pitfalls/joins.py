@@ -146,22 +146,21 @@ async def idle_table(rule_input: RuleInput) -> list[Pitfall]:
             if source not in await find_multipliers(block, others, (), (), rule_input.stored):
                 continue
             text = f"Is {source.name} needed? Nothing of it is used, and the join repeats or drops rows."
-            node = next((table for table in select.find_all(exp.Table) if table.name == source.name), select)
+            node = next((table for table in block.nodes.find(exp.Table) if table.name == source.name), select)
             pitfalls.append(rule_input.pitfall("idle_table", node, text, "ask"))
     return pitfalls
 
 
 def counts_rows(block: SelectBlock) -> bool:
     """Return whether a SELECT counts rows with COUNT(*): then each joined table counts."""
-    counts = block.select.find_all(exp.Count)
-    return any(isinstance(count.this, exp.Star) and count.parent_select is block.select for count in counts)
+    return any(isinstance(count.this, exp.Star) for count in block.nodes.find(exp.Count))
 
 
 def find_uses(block: SelectBlock) -> dict[FromItem, set[FromItem | None]]:
     """Return, for each source, the sources that it is joined to; None among them stands for any other use."""
     uses: dict[FromItem, set[FromItem | None]] = {}
     for column in block.select.find_all(exp.Column):
-        home = block if column.parent_select is block.select else block.within.get(id(column.parent_select))
+        home = block if column.parent_select is block.select else block.block_of(column.parent_select)
         if home is None or column.is_star:
             continue
         joined: FromItem | None = None

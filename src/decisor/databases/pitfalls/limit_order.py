@@ -7,9 +7,9 @@ returns one of four countries that have three customers each. Whether the row be
 
 from __future__ import annotations
 
-from sqlglot import Expr, exp
+from sqlglot import exp
 
-from decisor.databases.pitfalls.blocks import SelectBlock
+from decisor.databases.pitfalls.blocks import SelectBlock, literal_row_count
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.types import Pitfall
 
@@ -30,32 +30,19 @@ async def check_limit_order(block: SelectBlock, rule_input: RuleInput) -> str:
     if is_outermost and rule_input.result is not None and len(rule_input.result.rows) < most:
         return ""
     rows = most + (literal_row_count(select.args.get("offset")) or 0)
-    copy = select.copy()
-    for name in ("limit", "offset", "fetch", "order"):
-        copy.set(name, None)
     if select.args.get("order") is None:
-        query = f"SELECT 1 FROM ({copy.sql(dialect=rule_input.dialect.name)}) AS q LIMIT 1 OFFSET {rows}"
-        table = None if is_outermost else await rule_input.stored.rows(add_with_clause(block, query))
-        if table is not None and not table.rows:
-            return ""
+        if not is_outermost:
+            query = f"SELECT 1 FROM ({block.statement.write(without_limit(select))}) AS q LIMIT 1 OFFSET {rows}"
+            table = await rule_input.stored.rows(add_with_clause(block, query))
+            if table is not None and not table.rows:
+                return ""
         return f"LIMIT {most} without ORDER BY: which rows it keeps is left to chance. Say by what order."
-    if most and not is_order_total(block) and await has_tie_at_cut(block, copy, rows, rule_input):
+    if most and not is_order_total(block) and await has_tie_at_cut(block, rows, rule_input):
         return (
             f"The row behind LIMIT {most} is equal in ORDER BY to the last one before it: which of them is kept is "
             "left to chance. Name all of them (RANK(), or a larger LIMIT), or say what decides between them."
         )
     return ""
-
-
-def literal_row_count(limit: Expr | None) -> int | None:
-    """Return the number of LIMIT, FETCH or OFFSET if it is a literal, else None.
-
-    A FETCH with ties cuts no equal rows apart: None.
-    """
-    if limit is None or "TIES" in limit.sql().upper():
-        return None
-    value = limit.args.get("expression") or limit.args.get("count")
-    return int(value.name) if isinstance(value, exp.Literal) and value.name.isdigit() else None
 
 
 def is_order_total(block: SelectBlock) -> bool:
@@ -66,33 +53,30 @@ def is_order_total(block: SelectBlock) -> bool:
     return len(block.closure(known, ())[1]) == len(block.sources)
 
 
-async def has_tie_at_cut(block: SelectBlock, copy: Expr, rows: int, rule_input: RuleInput) -> bool:
-    """Return whether the last row before the cut and the first one behind it are equal in ORDER BY.
+def without_limit(select: exp.Select) -> exp.Select:
+    """Return a copy of a SELECT without its order and limit."""
+    copy = select.copy()
+    for name in ("limit", "offset", "fetch", "order"):
+        copy.set(name, None)
+    return copy
 
-    Args:
-        copy: the SELECT without its order and limit.
-        rows: number of rows before the cut.
-    """
-    dialect, terms = rule_input.dialect, list(block.select.args["order"].expressions)
+
+async def has_tie_at_cut(block: SelectBlock, rows: int, rule_input: RuleInput) -> bool:
+    """Return whether the last row before the cut (of so many rows) and the first behind it are equal in ORDER BY."""
+    copy, terms = without_limit(block.select), block.select.args["order"].expressions
     values = [block.meant(term.this) for term in terms]
-    if block.select.args.get("distinct"):
-        names = [name for value in values for name, output in block.outputs.items() if output == value]
-        if len(names) != len(values):
-            return False
-        quoted = [dialect.quoted(name) for name in names]
-        directions = [" DESC" if term.args.get("desc") else "" for term in terms]
-        by = ", ".join(f"{name}{direction}" for name, direction in zip(quoted, directions, strict=True))
-        query = f"SELECT {', '.join(quoted)} FROM ({copy.sql(dialect=dialect.name)}) AS q ORDER BY {by}"
-    else:
-        # The columns stay before those of the order: GROUP BY 1 and HAVING n > 1 speak of them.
-        columns = [] if any(item.is_star for item in block.select.expressions) else copy.expressions
-        copy.set("expressions", [*columns, *(exp.alias_(value.copy(), f"o{at}") for at, value in enumerate(values))])
-        order = [term.copy() for term in terms]
-        for term, value in zip(order, values, strict=True):
-            term.set("this", value.copy())
-        copy.set("order", exp.Order(expressions=order))
-        query = copy.sql(dialect=dialect.name)
-    query = add_with_clause(block, f"{query} LIMIT 2 OFFSET {rows - 1}")
+    has_star = any(item.is_star for item in block.select.expressions)
+    # DISTINCT stays what it is only if the order adds no column.
+    if block.select.args.get("distinct") and (has_star or any(value not in block.outputs.values() for value in values)):
+        return False
+    # The columns stay before those of the order: GROUP BY 1 and HAVING n > 1 speak of them.
+    columns = [] if has_star else copy.expressions
+    copy.set("expressions", [*columns, *(exp.alias_(value.copy(), f"o{at}") for at, value in enumerate(values))])
+    order = [term.copy() for term in terms]
+    for term, value in zip(order, values, strict=True):
+        term.set("this", value.copy())
+    copy.set("order", exp.Order(expressions=order))
+    query = add_with_clause(block, f"{block.statement.write(copy)} LIMIT 2 OFFSET {rows - 1}")
     table = await rule_input.stored.rows(query)
     if table is None or len(table.rows) < 2:
         return False
@@ -102,4 +86,4 @@ async def has_tie_at_cut(block: SelectBlock, copy: Expr, rows: int, rule_input: 
 
 def add_with_clause(block: SelectBlock, query: str) -> str:
     """Return a query on a block with the WITH that it needs, unless the block has one itself."""
-    return query if block.select.args.get("with_") or not block.with_clause else f"{block.with_clause} {query}"
+    return query if block.select.args.get("with_") else f"{block.statement.with_clause} {query}".strip()

@@ -21,7 +21,8 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
-from decisor.databases.pitfalls.question import QUOTED, StatedCondition, normalize_text, numbers_in_text
+from decisor.databases.hints import letters_only
+from decisor.databases.pitfalls.question import QUOTED, StatedCondition, numbers_in_text
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.databases.schema_search import question_words, stemmed_words
 from decisor.types import Pitfall
@@ -67,11 +68,13 @@ async def unmet_question(rule_input: RuleInput) -> list[Pitfall]:
     # Codes and keys, with digits, are no words.
     question = re.sub(r"\S*\d\S*", " ", QUOTED.sub(" ", asked.text))
     words = [word for word in question_words(question) if word not in GENERAL]
-    # Names may be written in one word, and verbs for nouns: departure, to depart.
-    texts = [*asked.known_stems, *stemmed_words(" ".join(rule_input.literals))]
-    known = (rule_input.catalog.words, f" {' '.join(texts)} ")
-    spellings = [(word, word[:5] if len(word) > 3 else f" {word} ") for word in words]
-    unmet = [word for word, spelling in spellings if not any(spelling in text for text in known)]
+    # SQLite reads "Dutch" as a text if no column is called so.
+    written = [*rule_input.literals, *(identifier.name for identifier in rule_input.find(exp.Identifier))]
+    unmet = words
+    for texts in ([rule_input.catalog.words], asked.known_stems, stemmed_words(" ".join(written))):
+        known = f" {' '.join(texts)} "
+        # Names may be written in one word, and verbs for nouns: departure, to depart.
+        unmet = [word for word in unmet if (word[:5] if len(word) > 3 else f" {word} ") not in known]
     spelt = [word for word in dict.fromkeys(WORD.findall(question)) if {*stemmed_words(word)} & {*unmet}]
     if len(spelt) < 3 or len(unmet) * 3 < len(words) * 2:
         return []
@@ -133,12 +136,12 @@ async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
     asked = rule_input.asked
     if not asked.quoted or not rule_input.is_answer:
         return []
-    letters = [normalize_text(literal) for literal in rule_input.literals]
-    names = {normalize_text(identifier.name) for identifier in rule_input.find(exp.Identifier)}
+    letters = [letters_only(literal) for literal in rule_input.literals]
+    names = {letters_only(identifier.name) for identifier in rule_input.find(exp.Identifier)}
     words = {word for literal in rule_input.literals for word in stemmed_words(literal)}
     pitfalls = []
     for quoted in asked.quoted:
-        sought = normalize_text(quoted)
+        sought = letters_only(quoted)
         is_part = any(sought in text or (len(text) > 3 and text in sought) for text in letters)
         is_part = is_part or any(abbreviates(literal, quoted) for literal in rule_input.literals)
         if sought and not is_part and sought not in names and not words.issuperset(stemmed_words(quoted)):
@@ -157,13 +160,15 @@ async def lost_condition(rule_input: RuleInput) -> list[Pitfall]:
 def lost_values(rule_input: RuleInput) -> Iterator[str]:
     """Yield what the rules state of a column that no query holds."""
     texts = " ".join(rule_input.literals)
-    letters, numbers = normalize_text(texts), numbers_in_text(texts)
+    letters, numbers = letters_only(texts), numbers_in_text(texts)
     tested = {node.this.name.lower() for node in rule_input.find(exp.Is)}
     # What counts or compares a column leaves NULL out: it is filled.
     for node in rule_input.find(exp.Count, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.In):
         sides = (node.this, node.args.get("expression"))
         tested |= {f"filled {side.name.lower()}" for side in sides if isinstance(side, exp.Column)}
-    for condition in rule_input.asked.conditions(rule_input.catalog.column_names):
+    for condition in rule_input.asked.conditions:
+        if condition.column not in rule_input.catalog.column_names:
+            continue
         if condition.column not in rule_input.used_columns:
             yield f"The rules say {condition.stated}, and no query uses {condition.column}."
         elif not is_held(condition, texts, letters, numbers, tested) or is_contradicted(condition, rule_input):
@@ -176,7 +181,7 @@ def is_held(condition: StatedCondition, texts: str, letters: str, numbers: set[f
         is_filled = condition.sign not in ("is", "=") and f"filled {condition.column}" in tested
         return is_filled or condition.column in tested
     if condition.is_text:
-        wanted = normalize_text(condition.value)
+        wanted = letters_only(condition.value)
         return wanted in letters if wanted else condition.value in texts
     # A flag may be tested in many ways.
     number = abs(float(condition.value))
@@ -200,9 +205,15 @@ def is_contradicted(condition: StatedCondition, rule_input: RuleInput) -> bool:
 
 def lost_columns(rule_input: RuleInput) -> Iterator[str]:
     """Yield the columns that the rules name for words of the question, and no query uses."""
-    columns = rule_input.catalog.column_names
+    columns, used = rule_input.catalog.column_names, rule_input.used_columns
     for head, body in rule_input.asked.relevant_clauses:
-        for column in names_in_text(body, columns):
-            if column not in rule_input.used_columns:
+        named = list(names_in_text(body, columns))
+        # One of two columns is enough where the rules say "or".
+        if re.search(r"\bor\b", body, re.I) and not used.isdisjoint(named):
+            continue
+        for column in named:
+            is_counted = re.search(rf"\bcount\s*\([^)]*\b{re.escape(column)}\b", body, re.I) is not None
+            is_counted = is_counted and rule_input.is_in_any(exp.Count)
+            if not (column in used or is_counted or used & rule_input.catalog.equal_keys(column)):
                 yield f"The rules name {columns[column]} for '{head}', and no query uses it."
                 break

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sqlglot import Expr, exp
 
-from decisor.databases.pitfalls.blocks import FromColumn, SelectBlock
+from decisor.databases.pitfalls.blocks import FromColumn, SelectBlock, find_column
 from decisor.databases.pitfalls.outer_join import find_null_rejected_columns
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.types import Pitfall
@@ -20,8 +20,8 @@ async def not_in_nulls(rule_input: RuleInput) -> list[Pitfall]:
     texts = [
         await check_not_in(block, negation, negation.this.unnest(), rule_input)
         for block in rule_input.blocks
-        for negation in block.select.find_all(exp.Not)
-        if isinstance(negation.this.unnest(), exp.In) and negation.parent_select is block.select
+        for negation in block.nodes.find(exp.Not)
+        if isinstance(negation.this.unnest(), exp.In)
     ]
     return [Pitfall("not_in_nulls", text) for text in texts if text]
 
@@ -46,7 +46,7 @@ async def check_not_in(block: SelectBlock, negation: exp.Not, node: exp.In, rule
 
 async def holds_null(select: Expr, block: SelectBlock, rule_input: RuleInput) -> bool:
     """Return whether a subquery returns NULL, by its declarations, its conditions and the stored rows."""
-    inner = block.within.get(id(select))
+    inner = block.block_of(select)
     if inner is None or not isinstance(select, exp.Select) or not select.expressions:
         return False
     origin = inner.source_column(select.expressions[0].unalias())
@@ -66,14 +66,14 @@ async def holds_null(select: Expr, block: SelectBlock, rule_input: RuleInput) ->
         return await stores_null(origin, rule_input)
     copy = select.copy()
     copy.set("expressions", [exp.alias_(copy.expressions[0].unalias(), "v")])
-    name, subquery = rule_input.dialect.quoted("v"), copy.sql(dialect=rule_input.dialect.name)
-    query = f"{inner.with_clause} SELECT 1 FROM ({subquery}) AS q WHERE q.{name} IS NULL LIMIT 1"
+    name, subquery = rule_input.dialect.quoted("v"), inner.statement.write(copy)
+    query = f"{inner.statement.with_clause} SELECT 1 FROM ({subquery}) AS q WHERE q.{name} IS NULL LIMIT 1"
     return await rule_input.stored.has_row(query.strip())
 
 
 def is_declared_not_null(origin: FromColumn) -> bool:
-    columns = origin.source.table.columns if origin.source.table else ()
-    return any(column.name.lower() == origin.column and (column.key or not column.nullable) for column in columns)
+    column = find_column(origin)
+    return column is not None and (column.key or not column.nullable)
 
 
 async def stores_null(origin: FromColumn, rule_input: RuleInput) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sqlglot import Expr, exp
 
-from decisor.databases.pitfalls.blocks import FromColumn, SelectBlock, conjuncts_of_clause
+from decisor.databases.pitfalls.blocks import FromColumn, SelectBlock, conjuncts_of_clause, is_subexpression
 from decisor.databases.pitfalls.rule import COMPARISONS, LIKES, RuleInput
 from decisor.types import Pitfall
 
@@ -23,11 +23,11 @@ async def outer_join(rule_input: RuleInput) -> list[Pitfall]:
             for source in block.sources:
                 if source in rejected & block.nullable:
                     text = (
-                        f"WHERE {rule_input.shorten(condition)} drops the rows that the outer join fills with NULL: "
+                        f"WHERE {{}} drops the rows that the outer join fills with NULL: "
                         f"it keeps no row without one of {source.name}. Put the condition into ON to keep them, or "
                         "write JOIN."
                     )
-                    pitfalls.append(Pitfall("outer_join", text, strength="ask"))
+                    pitfalls.append(rule_input.pitfall("outer_join", condition, text, "ask"))
     return pitfalls
 
 
@@ -58,9 +58,5 @@ def find_null_rejected_columns(block: SelectBlock, condition: Expr) -> set[FromC
 
 def is_null_handled(column: Expr, condition: Expr) -> bool:
     """Return whether an expression around the column turns NULL into another value."""
-    around = column.parent
-    while around is not None and around is not condition:
-        if isinstance(around, exp.Coalesce | exp.Case | exp.If | exp.Is | exp.Select):
-            return True
-        around = around.parent
-    return False
+    around = column.find_ancestor(exp.Coalesce, exp.Case, exp.If, exp.Is, exp.Select)
+    return around is not None and is_subexpression(around, condition)

@@ -32,6 +32,10 @@ TOP = re.compile(
     re.I,
 )
 OPERATION = re.compile(r"\b(avg|divide|subtract)\s*\(", re.I)
+OF_TIME = re.compile(r"year|month|date|time|birth|age\b", re.I)
+STORED_MEASURE = re.compile(r"perc|pct|\bratio|ratio\b|rate\b|share\b|av(?:g|er)")
+"""In the name of a column that holds what would else be computed."""
+STORED_EXTREME = re.compile(r"(?:\b|_)(?:high|lowest|low_|max|min_|best|peak)")
 NODES_OF_OPERATION: dict[str, tuple[type[exp.Expr], ...]] = {
     "AVG": (exp.Avg, exp.Div),
     "DIVIDE": (exp.Div, exp.Avg),
@@ -45,7 +49,8 @@ async def lost_order(rule_input: RuleInput) -> list[Pitfall]:
     if not asked or not rule_input.is_answer:
         return []
     wish = AT_LEAST.sub(" ", asked.text)
-    words = list(SUPERLATIVE.finditer(wish))
+    names = " ".join(rule_input.used_columns)
+    words = [] if STORED_EXTREME.search(names) else list(SUPERLATIVE.finditer(wish))
     if words and not rule_input.is_in_any(*RANKING):
         text = f"The question asks for the {words[0][0].lower()}, and the query neither sorts nor compares."
         return [Pitfall("lost_order", text, strength="ask")]
@@ -73,7 +78,9 @@ def find_wrong_direction(rule_input: RuleInput, words: list[re.Match[str]]) -> l
         for word in words
     }
     # The rules may say that the most is a minimum, as of what remains.
-    is_ruled = re.search(r"\b(?:MIN|MAX)\b", rule_input.asked.rules, re.I)
+    # The highest rank is the first.
+    is_rank = bool(orders) and re.search(r"rank|position|place|level|grade", orders[0].this.name, re.I)
+    is_ruled = is_rank or re.search(r"\b(?:MIN|MAX)\b", rule_input.asked.rules, re.I)
     if len(orders) != 1 or len(directions) != 1 or None in directions or is_ruled or rule_input.has(exp.Max, exp.Min):
         return []
     is_descending = bool(orders[0].args.get("desc"))
@@ -88,16 +95,16 @@ async def lost_measure(rule_input: RuleInput) -> list[Pitfall]:
     if not asked or not rule_input.is_answer:
         return []
     names = " ".join(rule_input.used_columns)
-    if re.search(r"\baverage\b", asked.text, re.I) and not rule_input.is_in_any(exp.Avg, exp.Div) and "av" not in names:
+    if STORED_MEASURE.search(names):
+        return []
+    if re.search(r"\baverage\b", asked.text, re.I) and not rule_input.is_in_any(exp.Avg, exp.Div):
         text = "The question asks for an average, and no query computes one."
-    elif (
-        re.search(r"\bpercent(?:age)?\b", asked.text, re.I)
-        and not rule_input.is_in_any(exp.Div)
-        and "perc" not in names
-    ):
+    elif re.search(r"\bpercent(?:age)?\b", asked.text, re.I) and not rule_input.is_in_any(exp.Div):
         text = "The question asks for a percentage, and no query divides."
     for head, body in asked.relevant_clauses if not text else ():
         for operation in OPERATION.findall(body):
-            if not rule_input.is_in_any(*NODES_OF_OPERATION[operation.upper()]):
+            # An age may be compared by its date of birth.
+            is_of_time = operation.upper() == "SUBTRACT" and OF_TIME.search(body)
+            if not is_of_time and not rule_input.is_in_any(*NODES_OF_OPERATION[operation.upper()]):
                 text = f"The rules say {operation}(...) for '{head}', and no query computes it."
     return [Pitfall("lost_measure", text, strength="ask")] if text else []

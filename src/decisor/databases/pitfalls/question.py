@@ -9,7 +9,7 @@ question speaks of what they define.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,13 +17,9 @@ from typing import NamedTuple
 
 from sqlglot import Expr
 
+from decisor.databases.hints import letters_only
 from decisor.databases.schema_search import question_words, stemmed_words
 from decisor.types import Pitfall
-
-
-def normalize_text(text: str) -> str:
-    """Return a text in lower case with its letters and digits only."""
-    return re.sub(r"[\W_]+", "", text).lower()
 
 
 def numbers_in_text(text: str) -> set[float]:
@@ -48,13 +44,16 @@ PERIOD_UNIT = re.compile(
 DATE = re.compile(r"\b(\d{1,4})[/.-](\d{1,2})[/.-](\d{1,4})\b")
 QUOTED = re.compile(r"(?<!\w)(?:\"([^\"]{2,80})\"|'([^'\"]{2,80})'(?!\w)|“([^”]{2,80})”)")
 VALUE = re.compile(r"(?<!\w)'(?:[^']|'(?=\w)|'')+'(?!\w)|\"[^\"]+\"|\b\d{4,8}\b")
+COLUMN = r"(?P<column>`[^`]+`|\"[^\"]+\"|[A-Za-z_]\w*)"
+LITERAL = r"'(?:[^']|'')*'(?!\w)|\"[^\"]*\"|[-+]?\d+(?:\.\d+)?\b|null\b"
 CONDITION = re.compile(
-    r"(?P<column>`[^`]+`|\"[^\"]+\"|[A-Za-z_]\w*)\s*(?P<sign>>=|<=|!=|<>|>|<|=|\bis\s+not\b|\bis\b|\blike\b)\s*"
-    r"(?P<value>'(?:[^']|'')*'(?!\w)|\"[^\"]*\"|[-+]?\d+(?:\.\d+)?\b|null\b)",
-    re.I,
+    rf"{COLUMN}\s*(?P<sign>>=|<=|!=|<>|>|<|=|\bis\s+not\b|\bis\b|\blike\b)\s*(?P<value>{LITERAL})", re.I
 )
+RANGE = re.compile(rf"{COLUMN}\s+(?P<sign>between)\s+(?P<value>{LITERAL})\s+and\s+(?P<end>{LITERAL})", re.I)
 CLAUSE_END = re.compile(r";|\n|(?<=[a-z'\")])\.\s")
-DEFINES = re.compile(r"\b(?:refers? to|means?|stands? for|is defined as|are defined as|can be presented as|=)", re.I)
+DEFINES = re.compile(
+    r"\b(?:refers? to|means?|stands? for|is defined as|are defined as|can be (?:re)?presented (?:as|by)|=)", re.I
+)
 
 
 MAX_STATEMENTS = 100
@@ -105,13 +104,13 @@ class AskedQuestion:
     @cached_property
     def letters(self) -> str:
         """All three, letters and digits only."""
-        return normalize_text(f"{self.text} {self.rules} {self.vocabulary}")
+        return letters_only(f"{self.text} {self.rules} {self.vocabulary}")
 
     @cached_property
     def values(self) -> frozenset[str]:
         """Quoted texts and long numbers of all three, letters and digits only."""
         return frozenset(
-            normalize_text(match[0]) for match in VALUE.finditer(f"{self.text} {self.rules} {self.vocabulary}")
+            letters_only(match[0]) for match in VALUE.finditer(f"{self.text} {self.rules} {self.vocabulary}")
         )
 
     @cached_property
@@ -152,27 +151,27 @@ class AskedQuestion:
             head, body = (clause[: define.start()], clause[define.end() :]) if define else ("", clause)
             words = question_words(head)
             known = sum(word in self.stems for word in words)
-            if define and words and known * 4 >= len(words) * 3:
+            is_word_for_word = len(head) > 5 and head.strip(" '\"").lower() in self.text.lower()
+            if define and (is_word_for_word or (words and known * 4 >= len(words) * 3)):
                 found.append((head.strip(), body.strip() if define[0] != "=" else clause.strip()))
         return tuple(found)
 
-    def conditions(self, columns: Collection[str]) -> Iterator[StatedCondition]:
-        """Yield the conditions on these columns (in lower case) that the rules state for the question."""
+    @cached_property
+    def conditions(self) -> tuple[StatedCondition, ...]:
+        """The conditions, on columns or on other words, that the rules state for the question."""
+        found = []
         for head, body in self.relevant_clauses:
             if re.search(
                 r"\b(?:divide|subtract|percentage|ratio|proportion|average|difference)\b|/", f"{head} {body}", re.I
             ):
                 continue
-            for match in CONDITION.finditer(body):
-                column = match["column"].strip('`"').lower()
-                if column in columns:
-                    value: str | None = match["value"]
-                    is_text = value is not None and value[0] in "'\""
+            for match in (*CONDITION.finditer(body), *RANGE.finditer(body)):
+                column, sign = match["column"].strip('`"').lower(), " ".join(match["sign"].lower().split())
+                for value in (match["value"], match.groupdict().get("end")):
                     if value is not None:
-                        value = None if value.lower() == "null" else value.strip("'\"").replace("''", "'")
-                    yield StatedCondition(
-                        column, " ".join(match["sign"].lower().split()), value, is_text, match[0].strip()
-                    )
+                        text = None if value.lower() == "null" else value.strip("'\"").replace("''", "'")
+                        found.append(StatedCondition(column, sign, text, value[0] in "'\"", match[0].strip()))
+        return tuple(found)
 
     def names_table(self, names: Iterable[str]) -> bool:
         """Return whether the question or its rules name one of these tables."""

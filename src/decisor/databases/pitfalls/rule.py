@@ -7,14 +7,14 @@ These queries go through the guard as an LLM's own do, so they tell nothing that
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeVar, cast
+from typing import Literal
 
 from sqlglot import Expr, exp
 
-from decisor.databases.pitfalls.blocks import FromItem, SelectBlock
+from decisor.databases.pitfalls.blocks import FromItem, NodeIndex, ParsedStatement, SelectBlock, T
 from decisor.databases.pitfalls.question import NO_QUESTION, AskedQuestion
 from decisor.databases.pitfalls.statement import Catalog
 from decisor.databases.schema_search import CheckQuery
@@ -29,7 +29,6 @@ SECONDS = 2.0
 """For all queries about one statement."""
 MAX_CHARS = 80
 """Of a part of the query in a message."""
-T = TypeVar("T", bound=Expr)
 
 
 @dataclass(eq=False)
@@ -65,8 +64,8 @@ class StoredData:
         table = await self.rows(query)
         return table is not None and bool(table.rows)
 
-    async def is_unique(self, source: FromItem, columns: Collection[str], with_clause: str = "") -> bool:
-        """Return whether no two rows agree in these columns. with_clause: the WITH that names the source.
+    async def is_unique(self, source: FromItem, columns: Collection[str], statement: ParsedStatement) -> bool:
+        """Return whether no two rows agree in these columns of a source of a statement.
 
         A source that cannot be queried counts as unique: no alarm without a reason. A table that takes too long does
         not.
@@ -76,7 +75,7 @@ class StoredData:
         names = [self.quoted_column(source, name) for name in sorted(columns)]
         filled = " AND ".join(f"{name} IS NOT NULL" for name in names)
         repeated = f"WHERE {filled} GROUP BY {', '.join(names)} HAVING COUNT(*) > 1 LIMIT 1"
-        query = f"{with_clause} SELECT 1 FROM {source.text} {repeated if names else 'LIMIT 1 OFFSET 1'}"
+        query = f"{statement.with_clause} SELECT 1 FROM {source.text} {repeated if names else 'LIMIT 1 OFFSET 1'}"
         table = await self.rows(query.strip())
         return source.table is None if table is None else not table.rows
 
@@ -91,10 +90,9 @@ class StoredData:
 
 @dataclass(frozen=True)
 class RuleInput:
-    """A statement as a rule sees it: its tree, its SELECTs, its result, the stored data and the question."""
+    """A statement as a rule sees it, with its result, the stored data and the question."""
 
-    tree: Expr
-    blocks: tuple[SelectBlock, ...]
+    statement: ParsedStatement
     dialect: Dialect
     stored: StoredData
     catalog: Catalog
@@ -106,7 +104,7 @@ class RuleInput:
 
     def shorten(self, node: Expr) -> str:
         """Format a part of the query on one line, cut to ``MAX_CHARS``."""
-        text = " ".join(node.sql(dialect=self.dialect.name, comments=False).split())
+        text = " ".join(self.statement.write(node).split())
         return text if len(text) <= MAX_CHARS else f"{text[: MAX_CHARS - 1]}…"
 
     def pitfall(self, kind: str, node: Expr, text: str, strength: Literal["wrong", "ask"] = "wrong") -> Pitfall:
@@ -114,21 +112,26 @@ class RuleInput:
         place = self.shorten(node)
         return Pitfall(kind, text.replace("{}", place), strength=strength, place=place)
 
+    @property
+    def tree(self) -> Expr:
+        return self.statement.tree
+
+    @property
+    def blocks(self) -> tuple[SelectBlock, ...]:
+        """The SELECTs of the statement, inner ones first."""
+        return tuple(self.statement.blocks.values())
+
     @cached_property
-    def nodes(self) -> Mapping[type[Expr], Sequence[Expr]]:
-        """All nodes of the statement by their class, found in one walk."""
-        nodes: dict[type[Expr], list[Expr]] = {}
-        for node in self.tree.walk():
-            nodes.setdefault(type(node), []).append(node)
-        return nodes
+    def nodes(self) -> NodeIndex:
+        """All nodes of the statement."""
+        return NodeIndex(self.tree.walk())
 
     def find(self, *kinds: type[T]) -> Iterator[T]:
         """Yield the nodes of these classes."""
-        for kind in kinds:
-            yield from cast("Sequence[T]", self.nodes.get(kind, ()))
+        return self.nodes.find(*kinds)
 
     def has(self, *kinds: type[Expr]) -> bool:
-        return any(kind in self.nodes for kind in kinds)
+        return self.nodes.has(*kinds)
 
     def is_in_any(self, *kinds: type[Expr]) -> bool:
         """Return whether this statement, or another for the same question, has a node of these classes."""

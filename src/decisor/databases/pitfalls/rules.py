@@ -110,13 +110,13 @@ class Pitfalls:
             if not isinstance(tree, exp.Query):
                 return []
             catalog = await self._catalog(tree)
-            blocks = QueryReader(catalog, self.dialect).read(tree)
+            read = QueryReader.read(tree, catalog, self.dialect)
         except (SqlglotError, RecursionError, StatementTooComplex):
             return []
         self.stored.deadline, self.stored.check = time.monotonic() + SECONDS, check
         log = log or QuestionLog()
         earlier = (*log.statements, *self.parse_beside(statement, log.under_way))
-        rule_input = RuleInput(tree, blocks, self.dialect, self.stored, catalog, result, log.asked, earlier)
+        rule_input = RuleInput(read, self.dialect, self.stored, catalog, result, log.asked, earlier)
         found = dict.fromkeys([pitfall for rule in rules for pitfall in await rule(rule_input)])
         return log.note(tree, found)
 

@@ -23,6 +23,7 @@ from sqlglot.errors import SqlglotError
 
 from decisor.databases.pitfalls.blocks import (
     FromItem,
+    ParsedStatement,
     SelectBlock,
     is_plain_select,
     is_subexpression,
@@ -103,6 +104,14 @@ class Catalog:
         """The names of all columns, by their lower case."""
         return {column.name.lower(): column.name for table in self.tables.values() for column in table.columns}
 
+    def equal_keys(self, name: str) -> frozenset[str]:
+        """Return the names of the columns that hold the same key as a column of this name (in lower case)."""
+        places = [
+            (table.name.lower(), column.name.lower()) for table in self.tables.values() for column in table.columns
+        ]
+        roots = {self.links.root(place) for place in places if place[1] == name}
+        return frozenset(column for place, column in places if self.links.root((place, column)) in roots)
+
     def relation(self, node: exp.Table) -> FullName | None:
         """Return the relation that a node names, None if it may be several."""
         relations = self.naming.of(node.name, node.db)
@@ -164,15 +173,16 @@ class QueryReader:
 
     catalog: Catalog
     dialect: Dialect
-    with_clause: str = ""
-    within: dict[int, SelectBlock] = field(default_factory=dict)
+    statement: ParsedStatement
+    named_before: set[int] = field(default_factory=set)
+    """The CTEs that were read, by identity."""
 
-    def read(self, tree: Expr) -> tuple[SelectBlock, ...]:
-        """Return all SELECTs of a statement, inner ones first."""
-        clause = tree.args.get("with_")
-        self.with_clause = clause.sql(dialect=self.dialect.name) if clause else ""
-        self.query(tree, {}, None)
-        return tuple(self.within.values())
+    @classmethod
+    def read(cls, tree: Expr, catalog: Catalog, dialect: Dialect) -> ParsedStatement:
+        """Return a statement with all its SELECTs."""
+        reader = cls(catalog, dialect, ParsedStatement(tree, dialect.name))
+        reader.query(tree, {}, None)
+        return reader.statement
 
     def query(self, node: Expr, env: Env, parent: SelectBlock | None) -> SelectBlock | None:
         """Read a query; return its block if it is one SELECT, else None."""
@@ -190,20 +200,18 @@ class QueryReader:
         return self.block(node, env, parent) if isinstance(node, exp.Select) else None
 
     def block(self, select: exp.Select, env: Env, parent: SelectBlock | None) -> SelectBlock:
-        if len(self.within) >= MAX_BLOCKS:
+        if len(self.statement.blocks) >= MAX_BLOCKS:
             raise StatementTooComplex
-        block = SelectBlock(select, parent, self.within, with_clause=self.with_clause)
+        block = SelectBlock(select, parent, self.statement)
         if (origin := select.args.get("from_")) is not None:
             self.add(block, origin.this, env)
         for join in select.args.get("joins") or ():
             self.join(block, join, env)
         where = select.args.get("where")
         block.conditions += [(block, part) for part in split_conjuncts(where.this if where else None)]
-        self.within[id(select)] = block
-        read = {id(known) for known in self.within.values()} | set(self.within)
-        for inner in list(select.find_all(exp.Select)):
-            is_outermost = inner.parent_select is select or inner.find_ancestor(exp.Select) is select
-            if id(inner) not in read and is_outermost and not is_in_from_clause(inner, select):
+        self.statement.blocks[id(select)] = block
+        for inner in block.nodes.find(exp.Select):
+            if block.block_of(inner) is None and not is_in_from_clause(inner, select):
                 self.query(inner, env, block)
         return block
 
@@ -266,7 +274,7 @@ class QueryReader:
         names = node.alias_column_names if isinstance(node, exp.DerivedTable | exp.Table) else ()
         renamed = tuple(name.lower() for name in names)
         if isinstance(node, exp.Subquery):
-            text = node.sql(dialect=self.dialect.name, comments=False)
+            text = self.statement.write(node)
             return self.derived(node.this, env, block, node.alias or "the subquery", text, renamed)
         if isinstance(node, exp.Lateral) and isinstance(node.this.unnest(), exp.Query):
             return self.derived(node.this, env, block, node.alias or "the subquery", "", renamed)
@@ -278,7 +286,7 @@ class QueryReader:
         copy = node.copy()
         copy.set("alias", None)
         copy.set("joins", None)
-        text = copy.sql(dialect=self.dialect.name, comments=False)
+        text = self.statement.write(copy)
         name = (text.partition("(")[0].split()[-1:] or ["?"])[0]
         has_arguments = node.find(exp.Column) is not None
         return FromItem(name.lower(), text=text, any_key=name.upper() in SERIES, is_multiple=has_arguments)
@@ -289,8 +297,10 @@ class QueryReader:
         if not node.db and (named := env.get(node.name.lower())):
             cte = named.cte
             columns = tuple(name.lower() for name in cte.alias_column_names)
-            query = cte.this.copy()  # each use is a source of its own
-            text = cte.alias if self.with_clause else ""
+            # Each use is a source of its own.
+            query = cte.this.copy() if id(cte) in self.named_before else cte.this
+            self.named_before.add(id(cte))
+            text = cte.alias if self.statement.tree.args.get("with_") else ""
             tables = {table.name.lower() for table in query.find_all(exp.Table)}
             if named.is_recursive and node.name.lower() in tables:
                 # A recursive CTE that reads only itself counts up, so each value occurs once.
@@ -326,7 +336,8 @@ class QueryReader:
         first = query
         while isinstance(first, exp.SetOperation | exp.Subquery):
             first = first.this
-        columns = renamed or (tuple(self.within[id(first)].outputs) if id(first) in self.within else ())
+        start = self.statement.blocks.get(id(first))
+        columns = renamed or (tuple(start.outputs) if start else ())
         # UNION without ALL keeps equal rows once, so all columns together are a key.
         if isinstance(query, exp.SetOperation) and query.args.get("distinct") is not False:
             return FromItem(name, columns or None, (frozenset(columns),) if columns else (), text)
@@ -338,7 +349,7 @@ class QueryReader:
         if isinstance(query, exp.Union) and query.args.get("distinct") is False:
             yield from self.branches(query.this)
             yield from self.branches(query.expression)
-        elif (block := self.within.get(id(query))) is not None:
+        elif (block := self.statement.blocks.get(id(query))) is not None:
             yield block
 
 
@@ -347,7 +358,7 @@ def lateral_conditions(
 ) -> Iterator[tuple[SelectBlock, Expr]]:
     """Yield equalities that tie a row of a lateral subquery to one row of each outer relation it names."""
     select = query.find(exp.Select)
-    inner = block.within.get(id(select))
+    inner = block.block_of(select)
     if select is not None and inner is not None and source.columns:
         for column in select.find_all(exp.Column):
             if column.table and column.table.lower() not in inner.names:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from sqlglot import Expr, exp
 
-from decisor.databases.hints import MAX_VALUES, ComparedLiteral, is_substring_pattern, suggest_stored_values
+from decisor.databases.hints import MAX_VALUES, ComparedLiteral, suggest_stored_values
 from decisor.databases.pitfalls.blocks import SelectBlock, conjuncts_of_clause
 from decisor.databases.pitfalls.rule import LIKES, RuleInput
 from decisor.types import Pitfall
@@ -25,7 +25,12 @@ async def unstored_value(rule_input: RuleInput) -> list[Pitfall]:
         for block in rule_input.blocks
         for compared in list(compare_with_literals(block, conditions_met_by_result(block, rule_input)))[:MAX_LITERALS]
     ]
-    return [Pitfall("unstored_value", text) for text in texts if text]
+    pitfalls = [Pitfall("unstored_value", text) for text in texts if text]
+    # Only if two or more values are all stored can it be their combination that no row has.
+    if not pitfalls and texts.count("") > 1 and rule_input.result is not None and not rule_input.result.rows:
+        text = "Each value in the query is stored, but no row meets all of its conditions together."
+        pitfalls.append(Pitfall("unstored_value", text, strength="ask"))
+    return pitfalls
 
 
 def conditions_met_by_result(block: SelectBlock, rule_input: RuleInput) -> list[Expr]:
@@ -44,37 +49,37 @@ def compare_with_literals(block: SelectBlock, met: list[Expr]) -> Iterator[tuple
 
     The conditions ``met`` are left out.
     """
-    for node in block.select.find_all(exp.EQ, exp.NEQ, exp.In, exp.Like, exp.ILike):
-        if node.parent_select is not block.select or any(node is condition for condition in met):
+    for node in block.nodes.find(exp.EQ, exp.NEQ, exp.In, exp.Like, exp.ILike):
+        if any(node is condition for condition in met):
             continue
         for side in node.expressions if isinstance(node, exp.In) else [node.expression]:
             if isinstance(side, exp.Literal):
                 yield node.this, side, node if isinstance(node, LIKES) else None
             elif isinstance(node.this, exp.Literal) and not isinstance(node, exp.In | LIKES):
                 yield side, node.this, None
-    for case in block.select.find_all(exp.Case):
-        if case.this is not None and case.parent_select is block.select:
+    for case in block.nodes.find(exp.Case):
+        if case.this is not None:
             values = (branch.this for branch in case.args["ifs"])
             yield from ((case.this, value, None) for value in values if isinstance(value, exp.Literal))
 
 
 async def check_stored_literal(
     block: SelectBlock, value: Expr, literal: Expr, pattern: Expr | None, rule_input: RuleInput
-) -> str:
-    """Describe a literal that no row stores, in the words used for a query without rows; '' if one does."""
+) -> str | None:
+    """Describe a literal that no row stores; '' if one does, None if it was not looked up."""
     stored, dialect = rule_input.stored, rule_input.dialect
     column = value.this if isinstance(value, exp.Lower | exp.Upper | exp.Trim) else value
     origin = block.source_column(column)
     table = origin.source.table if origin else None
     if origin is None or table is None or table.view or not origin.source.text:
-        return ""
+        return None
     written = stored.column_name(origin.source, origin.column)
     operand: Expr = exp.column(written, quoted=True)
     operand = operand if value is column else type(value)(this=operand)
     condition: Expr = (exp.EQ if pattern is None else type(pattern))(this=operand, expression=literal.copy())
     if pattern is not None and isinstance(pattern.parent, exp.Escape):
         condition = exp.Escape(this=condition, expression=pattern.parent.expression.copy())
-    query = f"SELECT 1 FROM {origin.source.text} WHERE {condition.sql(dialect=dialect.name)} LIMIT 1"
+    query = f"SELECT 1 FROM {origin.source.text} WHERE {block.statement.write(condition)} LIMIT 1"
     matching = await stored.rows(query)
     # An empty literal tests for emptiness, and % matches any text.
     if matching is None or matching.rows or literal.name in ("", "%"):
@@ -96,3 +101,10 @@ async def check_stored_literal(
     is_simple = pattern is None or is_substring_pattern(pattern)
     text = suggest_stored_values(compared, [row[0] for row in values.rows]) if values and is_simple else ""
     return text or f"{compared.place} has no {rule_input.shorten(literal)}."
+
+
+def is_substring_pattern(pattern: Expr) -> bool:
+    """Return whether a LIKE searches for a part of a text, with ``%`` at the ends alone."""
+    inner = pattern.expression.name.strip("%")
+    # The marks _ and [ are wildcards as well (the bracket in T-SQL): no text can be cut out of such a pattern.
+    return not isinstance(pattern.parent, exp.Escape) and not any(mark in inner for mark in "%_\\[")

@@ -31,10 +31,10 @@ AS_DATE = "Compare dates: cut the text apart (SUBSTR) into year-month-day, or co
 
 async def text_dates(rule_input: RuleInput) -> list[Pitfall]:
     return [
-        Pitfall("text_dates", f"{rule_input.shorten(node)} {text}")
+        rule_input.pitfall("text_dates", node, f"{{}} {text}")
         for block in rule_input.blocks
-        for node in block.select.find_all(exp.Predicate, exp.Max, exp.Min, exp.Ordered)
-        if node.parent_select is block.select and not isinstance(node.parent, exp.Window | exp.WindowSpec)
+        for node in block.nodes.find(exp.Predicate, exp.Max, exp.Min, exp.Ordered)
+        if not isinstance(node.parent, exp.Window | exp.WindowSpec)
         for text in check_text_dates(block, node, rule_input)
     ]
 

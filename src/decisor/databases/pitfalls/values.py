@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from decisor.databases.pitfalls.question import normalize_text
+from decisor.databases.hints import letters_only
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.databases.schema_search import stemmed_words
 from decisor.types import Pitfall
@@ -41,10 +41,10 @@ async def misspelt_value(rule_input: RuleInput) -> list[Pitfall]:
     asked, pitfalls = rule_input.asked, []
     for _, literal, node in rule_input.comparisons if asked else ():
         value = literal.name.strip("%").lower()
-        is_same = len(normalize_text(value)) >= 3 and normalize_text(value) in asked.letters
+        is_same = len(letters_only(value)) >= 3 and letters_only(value) in asked.letters
         is_pattern = isinstance(node, exp.Like | exp.ILike) and re.search("[%_]", value)
         is_spelt = is_pattern or " ".join(value.split()) in asked.spelling
-        if is_same and not is_spelt and (MISSPELT.search(value) or normalize_text(value) in asked.values):
+        if is_same and not is_spelt and (MISSPELT.search(value) or letters_only(value) in asked.values):
             text = "{} is spelt in another way than in the question. Copy the text as the question has it."
             pitfalls.append(rule_input.pitfall("misspelt_value", node, text))
     return pitfalls
@@ -57,7 +57,7 @@ async def unfounded_value(rule_input: RuleInput) -> list[Pitfall]:
         if not isinstance(column, exp.Column):
             continue
         value = literal.name.strip("%")
-        letters = normalize_text(value)
+        letters = letters_only(value)
         # A code stands for a word, unless the question has codes and the query none of them.
         is_code = value.isupper() and len(value) <= 4 and not (codes and codes.isdisjoint(rule_input.literals))
         is_code = is_code or value.lower() in FLAGS
