@@ -22,7 +22,7 @@ from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.store import RunStore
 from decisor.lab.report.document import make_report, report_as_json
 from decisor.lab.report.page import write_page
-from decisor.server.responses import CaseReply, EvaluationList, EvaluationReply
+from decisor.server.responses import CaseReply, EvaluationList, EvaluationReply, StoryReply
 from decisor.server.routes import STREAM, AppState, CurrentState, CurrentUser, describe_answer
 from decisor.server.runs import NotThere
 from decisor.server.security import User
@@ -151,7 +151,7 @@ async def show_evaluation_page(name: str, state: CurrentState, user: CurrentUser
     return Response(out.getvalue(), media_type="text/html; charset=utf-8", headers={"content-security-policy": POLICY})
 
 
-@router.get("/{name}/cases/{id}/story", **describe_answer("json"))
+@router.get("/{name}/cases/{id}/story", **describe_answer("json", StoryReply))
 async def show_case_story(name: str, id: str, state: CurrentState, user: CurrentUser) -> Response:
     """Show the events of one case."""
 

@@ -50,12 +50,15 @@ from decisor.server.responses import (
     PictureReply,
     QuestionList,
     ReaderList,
+    ResultJson,
     RunList,
     RunReply,
     SchemaReply,
     SettingReply,
+    StoryReply,
     TechniqueReply,
-    VerifyReply,
+    TraceRow,
+    VerificationJson,
     WhatIfReply,
 )
 from decisor.server.runs import (
@@ -349,13 +352,12 @@ MEDIA_TYPES = {
 STREAM = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
 
 
-def describe_answer(kind: str, content: type | None = None) -> dict[str, Any]:
+def describe_answer(kind: str, content: Any = None) -> dict[str, Any]:
     """Describe an answer that is a file, or a stream (``events``), in the description of the API. content: its JSON."""
     if content is not None:
         return {"response_class": Response, "responses": {200: {"model": content}}}
     media = MEDIA_TYPES.get(kind, STREAM["content-type"]).partition(";")[0]
-    schema = {"type": "object"} if kind == "json" else {"type": "string"}
-    return {"response_class": Response, "responses": {200: {"content": {media: {"schema": schema}}}}}
+    return {"response_class": Response, "responses": {200: {"content": {media: {"schema": {"type": "string"}}}}}}
 
 
 MOST = Annotated[int, Query(ge=1, le=500)]
@@ -419,7 +421,7 @@ async def stream_all_runs(state: CurrentState, user: CurrentUser) -> Response:
     return StreamingResponse(stream_all_events(state.runs, user, state.streams), headers=STREAM)
 
 
-@runs_router.get("/runs/{id}/entries/{number}", **describe_answer("json"))
+@runs_router.get("/runs/{id}/entries/{number}", **describe_answer("json", TraceRow))
 async def show_trace_entry(live: ReadableRun, number: int) -> Response:
     """Show one entry of the trace, whole, with the prompt of a call."""
     if not 1 <= number <= len(live.entries):
@@ -439,7 +441,7 @@ async def show_run_markdown(live: ReadableRun, download: bool = False) -> Respon
     return file_response(f"{live.id}.md", markdown_of(live.entries), download)
 
 
-@runs_router.get("/runs/{id}/json", **describe_answer("json"))
+@runs_router.get("/runs/{id}/json", **describe_answer("json", ResultJson))
 async def show_run_result(live: ReadableRun, download: bool = False) -> Response:
     """Show the result, as ``decisor ask --json`` prints it."""
     return file_response(f"{live.id}.json", json_text(build_recorded_result(live.entries).to_dict()), download)
@@ -451,7 +453,7 @@ async def show_run_trace(live: ReadableRun, download: bool = False) -> Response:
     return file_response(f"{live.id}.jsonl", format_trace_file(live.entries), download)
 
 
-@runs_router.get("/runs/{id}/story", **describe_answer("json"))
+@runs_router.get("/runs/{id}/story", **describe_answer("json", StoryReply))
 async def show_run_story(live: ReadableRun) -> Response:
     """Show the pieces that a page draws: plan, queries with rows, replans, decision."""
     return Response(story_json(live.entries, 2_000_000), media_type=MEDIA_TYPES["json"])
@@ -634,12 +636,13 @@ def approvals_of(record: DecisionRecord) -> ApprovalList:
 
 
 @record_router.post("/{id}/record/verification")
-async def verify_decision(id: str, state: CurrentState, user: CurrentUser) -> VerifyReply:
+async def verify_decision(id: str, state: CurrentState, user: CurrentUser) -> VerificationJson:
     """Compute the decision again, without an LLM.
 
     It says which cited rows changed, whether the decision holds, and which candidate wins now.
     """
-    return VerifyReply.model_validate(finite_json_value(await verify_live_run(state.runs, user, id)))
+    verdict: VerificationJson = finite_json_value(await verify_live_run(state.runs, user, id))
+    return verdict
 
 
 @record_router.get("/{id}/readers")
