@@ -16,16 +16,19 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 from urllib.parse import quote
 
 from decisor.errors import SetupError
 from decisor.runtime.budget import Limits, parse_max_scan
+from decisor.semantics.readings import Readings
 from decisor.system.secrets import hide_password
 from decisor.system.settings import IMPORT_PATH, TRUTH, current_name, read_variable
 from decisor.system.storage import data_folder, lock_folder, make_private_folder, write_private
+from decisor.tools.row_values import RowValuePolicy
 
 NAME = re.compile(r"\$\{([^{}]*)\}")
 # The colon goes too: what is left of me:${PW}@host is me@host, which has no password to find.
@@ -197,9 +200,8 @@ def read_connection(name: str, values: object, folder: Path) -> Connection:
     if not isinstance(table, dict) or not isinstance(table.get("url"), str):
         raise SetupError(f'{where} needs a url: [{where}] url = "postgresql://me@host/shop"')
     known = [one.name for one in fields(Connection) if one.name not in ("name", "folder")]
-    if unknown := [key for key in table if key not in known]:
-        raise SetupError(f"{where} has no {unknown[0]}; there is {', '.join(known)}.")
     for key, value in table.items():
+        check_key(f"key of {where}:", key, known)
         check_connection_value(f"{where}.{key}", key, value)
     parts: dict[str, Any] = {key: tuple(value) if key in LISTS else value for key, value in table.items()}
     connection = Connection(name, **parts, folder=str(folder))
@@ -278,7 +280,7 @@ class ConfigFile:
     origin: Origin
     is_trusted: bool = True
     settings: Mapping[str, Scalar] = field(default_factory=dict)
-    """Values of llm, technique, db, history, limits.calls and so on."""
+    """Values by their keys in the file: llm, limits.calls, tools.auth and so on."""
     connections: Mapping[str, Connection] = field(default_factory=dict)
     prices: Mapping[str, str] = field(default_factory=dict)
     """Prices of models, as in ``price=``."""
@@ -315,11 +317,11 @@ def read_config_file(path: Path, origin: Origin) -> ConfigFile | None:
 
 def parse_config(values: dict[str, Any], path: Path, origin: Origin) -> ConfigFile:
     settings: dict[str, Scalar] = {}
-    tables = {name: values.pop(name, {}) for name in ("connections", "limits", "prices")}
+    tables = {name: values.pop(name, {}) for name in ("connections", "limits", "prices", "tools")}
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise SetupError(f"{name} is a table: [{name}]")
-    for name, value in values.items():
+    for name, value in [*values.items(), *((f"tools.{key}", value) for key, value in tables["tools"].items())]:
         # Files of earlier releases say lm for llm.
         settings[current_name(name)] = check_config_setting(current_name(name), value)
     for name, value in tables["limits"].items():
@@ -331,30 +333,45 @@ def parse_config(values: dict[str, Any], path: Path, origin: Origin) -> ConfigFi
     return ConfigFile(path, origin, True, settings, connections, tables["prices"])
 
 
+TEXT, CHOICE, SEVERAL, YES_OR_NO = "a text", "one of {}", "a text, or several", "true or false"
+SETTINGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "llm": (TEXT, ()),
+    "technique": (TEXT, ()),
+    "db": (SEVERAL, ()),
+    "history": (YES_OR_NO, ()),
+    "readings": (CHOICE, get_args(Readings)),
+    "tools.auth": (SEVERAL, ()),
+    "tools.base_url": (TEXT, ()),
+    "tools.methods": (SEVERAL, ()),
+    "tools.row_values": (CHOICE, get_args(RowValuePolicy)),
+}
+"""What a setting takes, and the words that it is one of."""
+
+
 def check_config_setting(name: str, value: object) -> Scalar:
     """Check and convert a setting; raise SetupError if it is unknown or its value does not fit."""
-    known = {"llm": "a text", "technique": "a text", "db": "a name of a connection, or several", "history": "a truth"}
-    match name, value:
-        case (("llm" | "technique"), str()):
-            refuse_password(name, value)
-            return value
-        case "db", str() | list():
-            places = tuple(map(str, [value] if isinstance(value, str) else value))
-            for place in places:
-                refuse_password(name, place)
-            return places
-        case "history", bool():
-            return value
-    if name in known:
-        raise SetupError(f"{name} takes {known[name]}, not {value!r}.")
-    raise SetupError(
-        f"There is no setting {name}; there is {', '.join([*known, '[limits]', '[prices]', '[connections.NAME]'])}."
-    )
+    check_key("setting", name, (*SETTINGS, "[limits]", "[prices]", "[connections.NAME]"))
+    kind, choices = SETTINGS[name]
+    texts = value if isinstance(value, list) and kind == SEVERAL else [value]
+    if kind == YES_OR_NO and isinstance(value, bool):
+        return value
+    if kind == YES_OR_NO or not all(isinstance(text, str) and text in (choices or [text]) for text in texts):
+        raise SetupError(f"{name} takes {kind.format(', '.join(choices))}, not {value!r:.100}.")
+    for text in texts:
+        refuse_password(name, text)
+    return tuple(texts) if kind == SEVERAL else texts[0]
+
+
+def check_key(what: str, name: str, known: Sequence[str]) -> None:
+    """Raise SetupError if a key of a config file is unknown, with the one that was likely meant."""
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        hint = f"Did you mean {near[0]}?" if near else f"There is {', '.join(known)}."
+        raise SetupError(f"There is no {what} {name}. {hint}")
 
 
 def check_config_limit(name: str, value: object) -> Scalar:
-    if name not in LIMITS:
-        raise SetupError(f"limits has no {name}; there is {', '.join(LIMITS)}.")
+    check_key("setting", f"limits.{name}", [f"limits.{limit}" for limit in LIMITS])
     # bool is an int in Python: true would be a limit of 1.
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise SetupError(f"limits.{name} takes a number above 0, not {value!r}.")
@@ -415,6 +432,10 @@ class Config:
     prices: Mapping[str, str] = field(default_factory=dict)
     files: tuple[ConfigFile, ...] = ()
     """Config files that exist, the folder's first."""
+
+    @property
+    def value_of_key(self) -> Mapping[str, Scalar]:
+        return {key: setting.value for key, setting in self.settings.items()}
 
     def text(self, name: str) -> str:
         """Return a setting as text, '' if it is not set."""
