@@ -148,7 +148,12 @@ def test_a_password_in_a_file_is_refused_with_what_to_do(text: str, decisor: Dec
         ("[limits]\ncalls = 1.5", "whole number"),
         ("[connections.shop]\ntables = []", "needs a url"),
         ('[connections.shop]\nurl = "a.db"\ntables = "x"', "a list"),
-        ('[connections.shop]\nurl = "a.db"\nkey = 1', "no key of connections.shop: key"),
+        (
+            '[connections.shop]\nurl = "a.db"\nmasks = 1',
+            r"connections.shop.masks is not known here; .* \(did you mean mask\?\)",
+        ),
+        ('[connections.shop]\nurl = "a.db"\nseconds = 0', "connections.shop.seconds is to be above 0, not 0"),
+        ('[connections.shop]\nurl = "a.db"\nmax_scan = "x"', "such as 5M or 2GB"),
         ('[connections."a b"]\nurl = "a.db"', "letters, digits"),
         ("llm = 3", "takes a text"),
         ("llm = ", "Invalid value"),

@@ -377,12 +377,9 @@ async def list_runs(
     past = await state.runs.past(user, search, most, number)
     live = state.runs.live
     lines = [run_line_of(live[str(one.number)]) if str(one.number) in live else line_of_past(one) for one in past]
-    others = [] if number else [run_line_of(one) for one in state.runs.unkept_of(user) if matches_search(one, search)]
+    words, unkept = search.casefold().split(), [] if number else state.runs.unkept_of(user)
+    others = [run_line_of(one) for one in unkept if all(word in searchable_text(one.past) for word in words)]
     return RunList(runs=tuple([*reversed(others), *lines][:most]))
-
-
-def matches_search(live: LiveRun, search: str) -> bool:
-    return all(word in searchable_text(live.past) for word in search.casefold().split())
 
 
 @runs_router.get("/runs/{id}")

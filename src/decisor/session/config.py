@@ -15,17 +15,20 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 from urllib.parse import quote
+
+from annotated_types import Gt
 
 from decisor.errors import SetupError
 from decisor.runtime.budget import Limits, parse_max_scan
 from decisor.semantics.readings import Readings
 from decisor.system.secrets import hide_password
+from decisor.system.serialization import SECTION_NAME, DecodeError, DocumentFormat, SectionName, format_json_path
 from decisor.system.settings import IMPORT_PATH, TRUTH, current_name, read_variable
 from decisor.system.storage import data_folder, lock_folder, make_private_folder, write_private
 from decisor.tools.row_values import RowValuePolicy
@@ -103,14 +106,15 @@ def refuse_password(where: str, text: str) -> None:
 
 FILES = ("sqlite:///", "duckdb:///", "kglite:///")
 PATTERN = re.compile(r"[*?\[]")
-LISTS, TABLES, TEXTS = ("tables", "deny_tables"), ("mask", "rows", "settings"), ("url", "definitions", "max_scan")
+FOLDER = "[folder]"
+"""The key under which a connection holds the folder of its file; no person writes it."""
 
 
 @dataclass(frozen=True)
 class Connection:
     """A database, graph or place with documents, known by a name, with the rules for reading it."""
 
-    name: str
+    name: Annotated[str, SectionName()]
     url: str
     """As for ``--db``, ``--graph`` or ``--docs``; secrets are named in it, as ``${NAME}``."""
     tables: tuple[str, ...] = ()
@@ -125,11 +129,11 @@ class Connection:
     """File with the meaning of words in these data."""
     max_scan: str = ""
     """Limit of one query, as ``--max-scan``."""
-    seconds: float = 0.0
+    seconds: Annotated[float, Gt(0)] = 0.0
     """Time limit of one query, 0 for the usual one."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of a retriever that ``url`` names by its import path."""
-    folder: str = ""
+    folder: Annotated[str, SectionName()] = ""
     """Base of relative paths in ``url`` and ``definitions``."""
 
     @property
@@ -187,6 +191,9 @@ class Connection:
         return all(one.resolve().is_relative_to(folder) for one in inside if one.is_symlink())
 
 
+CONNECTION = DocumentFormat(Connection, is_closed=True, keys={"name": SECTION_NAME, "folder": FOLDER})
+
+
 def read_connection(name: str, values: object, folder: Path) -> Connection:
     """Build a connection from its table in a config file, or from a URL alone.
 
@@ -199,33 +206,18 @@ def read_connection(name: str, values: object, folder: Path) -> Connection:
     table: Any = {"url": values} if isinstance(values, str) else values
     if not isinstance(table, dict) or not isinstance(table.get("url"), str):
         raise SetupError(f'{where} needs a url: [{where}] url = "postgresql://me@host/shop"')
-    known = [one.name for one in fields(Connection) if one.name not in ("name", "folder")]
-    for key, value in table.items():
-        check_key(f"key of {where}:", key, known)
-        check_connection_value(f"{where}.{key}", key, value)
-    parts: dict[str, Any] = {key: tuple(value) if key in LISTS else value for key, value in table.items()}
-    connection = Connection(name, **parts, folder=str(folder))
+    try:
+        connection = CONNECTION.decode_value({**table, SECTION_NAME: name, FOLDER: str(folder)})
+    except DecodeError as error:
+        raise SetupError(
+            "; ".join(f"{format_json_path((where, *path))} {words}" for path, words in error.faults)
+        ) from error
+    refuse_password(f"{where}.url", connection.url)
+    if connection.max_scan:
+        parse_max_scan(connection.max_scan)
     if connection.settings and not connection.names_code:
         raise SetupError(f'{where}.settings are for a retriever of your own: url = "module:Class".')
     return connection
-
-
-def check_connection_value(where: str, key: str, value: object) -> None:
-    """Check a value of a connection; raise SetupError if it does not fit or holds a password."""
-    is_table = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-    is_list = isinstance(value, list) and all(isinstance(text, str) for text in value)
-    if key in TABLES and not is_table:
-        raise SetupError(f'{where} takes texts by name: {where} = {{ "table" = "..." }}')
-    if key in LISTS and not is_list:
-        raise SetupError(f'{where} takes a list of texts: {where} = ["orders", "customers"]')
-    if key in TEXTS and not isinstance(value, str):
-        raise SetupError(f"{where} takes a text.")
-    if key == "seconds" and not (isinstance(value, int | float) and value is not True and value > 0):
-        raise SetupError(f"{where} takes a number of seconds, more than 0.")
-    if key == "url":
-        refuse_password(where, str(value))
-    if key == "max_scan":
-        parse_max_scan(str(value))
 
 
 def path_of_trusted_files() -> Path:

@@ -156,7 +156,12 @@ def decision_html(
 def supported_sentences(decision: Decision, anchors: Anchors, comparison: Comparison | None) -> Iterator[list[str]]:
     """Yield the sentences of the reasons, the first alone, without what stands in another place of the page."""
     ranking = comparison.ranking if comparison else None
-    told = set(ranking_sentences(ranking)) if ranking else set()
+    # What the checks and the chart say of the ranking.
+    told = (
+        {format_gain(ranking), format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking)}
+        if ranking
+        else set[str]()
+    )
     unsupported = [figure.text for figure in anchors.figures if not figure.support]
     against = {choice.why for choice in comparison.choices if choice.why} if comparison and comparison.table else set()
     is_first = True
@@ -171,11 +176,6 @@ def supported_sentences(decision: Decision, anchors: Anchors, comparison: Compar
             kept, is_first = kept[1:], False
         if kept:
             yield kept
-
-
-def ranking_sentences(ranking: Ranking) -> Iterator[str]:
-    """Yield what the checks and the chart say of a ranking."""
-    yield from (format_gain(ranking), format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking))
 
 
 def mentions_figure(sentence: str, text: str) -> bool:
