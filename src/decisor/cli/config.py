@@ -16,7 +16,7 @@ import typer
 
 from decisor.cli.output import output_console, print_json
 from decisor.errors import SetupError
-from decisor.session.config import FILE, Config, Connection, Scalar, resolve_config, trust_config_file, user_config_file
+from decisor.session.config import FILE, Config, Connection, resolve_config, trust_config_file, user_config_file
 from decisor.system.extras import PLUGINS, find_plugins
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def list_connection_fields(connection: Connection) -> dict[str, object]:
     return {part: value for part, value in asdict(connection).items() if part not in NOT_PARTS}
 
 
-def format_setting_value(value: Scalar | None) -> str:
+def format_setting_value(value: object) -> str:
     """Format the value of a setting for a person.
 
     >>> format_setting_value(("sales", "sites.db")), format_setting_value(True), format_setting_value(40)

@@ -26,12 +26,10 @@ from annotated_types import Gt
 
 from decisor.errors import SetupError
 from decisor.runtime.budget import Limits, parse_max_scan
-from decisor.semantics.readings import Readings
 from decisor.system.secrets import hide_password
 from decisor.system.serialization import SECTION_NAME, DecodeError, DocumentFormat, SectionName, format_json_path
 from decisor.system.settings import IMPORT_PATH, TRUTH, current_name, read_variable
 from decisor.system.storage import data_folder, lock_folder, make_private_folder, write_private
-from decisor.tools.row_values import RowValuePolicy
 
 NAME = re.compile(r"\$\{([^{}]*)\}")
 # The colon goes too: what is left of me:${PW}@host is me@host, which has no password to find.
@@ -326,25 +324,36 @@ def parse_config(values: dict[str, Any], path: Path, origin: Origin) -> ConfigFi
 
 
 TEXT, CHOICE, SEVERAL, YES_OR_NO = "a text", "one of {}", "a text, or several", "true or false"
-SETTINGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "llm": (TEXT, ()),
-    "technique": (TEXT, ()),
-    "db": (SEVERAL, ()),
-    "history": (YES_OR_NO, ()),
-    "readings": (CHOICE, get_args(Readings)),
-    "tools.auth": (SEVERAL, ()),
-    "tools.base_url": (TEXT, ()),
-    "tools.methods": (SEVERAL, ()),
-    "tools.row_values": (CHOICE, get_args(RowValuePolicy)),
+SETTINGS = {
+    "llm": TEXT,
+    "technique": TEXT,
+    "db": SEVERAL,
+    "history": YES_OR_NO,
+    "readings": CHOICE,
+    "tools.auth": SEVERAL,
+    "tools.base_url": TEXT,
+    "tools.methods": SEVERAL,
+    "tools.row_values": CHOICE,
 }
-"""What a setting takes, and the words that it is one of."""
+"""What each setting takes."""
+
+
+def words_of_setting(name: str) -> tuple[str, ...]:
+    """Return the words that a setting is one of; () for any text."""
+    if SETTINGS[name] != CHOICE:
+        return ()
+    # Most commands read no such setting, and need none of this.
+    from decisor.semantics.readings import Readings
+    from decisor.tools.row_values import RowValuePolicy
+
+    return get_args(Readings if name == "readings" else RowValuePolicy)
 
 
 def check_config_setting(name: str, value: object) -> Scalar:
     """Check and convert a setting; raise SetupError if it is unknown or its value does not fit."""
     check_key("setting", name, (*SETTINGS, "[limits]", "[prices]", "[connections.NAME]"))
-    kind, choices = SETTINGS[name]
-    texts = value if isinstance(value, list) and kind == SEVERAL else [value]
+    kind, choices = SETTINGS[name], words_of_setting(name)
+    texts: list[Any] = value if isinstance(value, list) and kind == SEVERAL else [value]
     if kind == YES_OR_NO and isinstance(value, bool):
         return value
     if kind == YES_OR_NO or not all(isinstance(text, str) and text in (choices or [text]) for text in texts):
