@@ -140,6 +140,12 @@ def excluded_lines(ranking: Ranking) -> Iterator[str]:
         yield f"{candidate.name} ({facts}) is ruled out by {rules}: {candidate.why}"
 
 
+def list_ranking_facts(ranking: Ranking) -> list[str]:
+    """List what a ranking tells beside its first places: today, what was compared, ruled out and varied."""
+    facts = (format_gain(ranking), format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking))
+    return [fact for fact in facts if fact]
+
+
 SHOWN_AMOUNTS = 12
 
 
