@@ -76,10 +76,11 @@ def test_a_recording_that_no_longer_fits_is_an_error(shop: Path, tmp_path: Path)
 
 
 def test_the_command_shows_it_all_and_writes_the_page_beside_what_is_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "decision.html").write_text("mine")
-    assert run_command_line(["demo", "--folder", str(tmp_path)]) == 0
+    assert run_command_line(["demo"]) == 0
     out = capsys.readouterr().out
     parts = (
         "1. A recorded run",

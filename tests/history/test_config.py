@@ -9,10 +9,20 @@ from pathlib import Path
 import pytest
 
 import decisor as library
+from decisor.cli import run_command_line
 from decisor.errors import SetupError
 from decisor.history.store import History
 from decisor.runtime.budget import Limits
-from decisor.session.config import Connection, fill_in_secrets, resolve_config, user_config_file
+from decisor.session.config import (
+    SETTINGS,
+    Connection,
+    fill_in_secrets,
+    resolve_config,
+    trust_config_file,
+    user_config_file,
+)
+from decisor.session.open_sources import complete_request, sources_of_request
+from decisor.session.request import AskRequest, find_flag, spell_option
 from decisor.session.sources import build_sources
 from local_llm import Decisor, LocalLLM
 
@@ -128,18 +138,28 @@ def test_a_password_in_a_file_is_refused_with_what_to_do(text: str, decisor: Dec
     ("text", "complaint"),
     [
         ("calls = 3", "no setting calls"),
-        ("[limits]\ncall = 3", "no call"),
+        ("[limits]\ncall = 3", "no setting limits.call. Did you mean limits.calls?"),
+        ("reading = 'off'", "no setting reading. Did you mean readings?"),
+        ("[tools]\nrow_value = 'ask'", "no setting tools.row_value. Did you mean tools.row_values?"),
+        ("[tools]\nrow_values = 'yes'", "takes one of ask, allow, refuse, not 'yes'"),
+        ("[tools]\nauth = 3", "takes a text, or several"),
+        ("tools = 3", "a table"),
         ("[limits]\ncalls = 0", "above 0"),
         ("[limits]\ncalls = 1.5", "whole number"),
         ("[connections.shop]\ntables = []", "needs a url"),
         ('[connections.shop]\nurl = "a.db"\ntables = "x"', "a list"),
-        ('[connections.shop]\nurl = "a.db"\nkey = 1', "no key"),
+        (
+            '[connections.shop]\nurl = "a.db"\nmasks = 1',
+            r"connections.shop.masks is not known here; .* \(did you mean mask\?\)",
+        ),
+        ('[connections.shop]\nurl = "a.db"\nseconds = 0', "connections.shop.seconds is to be above 0, not 0"),
+        ('[connections.shop]\nurl = "a.db"\nmax_scan = "x"', "such as 5M or 2GB"),
         ('[connections."a b"]\nurl = "a.db"', "letters, digits"),
         ("llm = 3", "takes a text"),
         ("llm = ", "Invalid value"),
         ("prices = 3", "a table"),
         ("[prices]\nm = 3", "as text"),
-        ("history = 3", "a truth"),
+        ("history = 3", "true or false"),
     ],
 )
 def test_what_a_file_cannot_say_is_one_line_with_its_name(text: str, complaint: str) -> None:
@@ -147,6 +167,33 @@ def test_what_a_file_cannot_say_is_one_line_with_its_name(text: str, complaint: 
     with pytest.raises(SetupError, match=complaint) as error:
         resolve_config()
     assert str(user_config_file()) in str(error.value)
+
+
+def test_a_rare_option_is_a_key_of_the_file_and_not_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    keys = {name: flag.key for name, info in AskRequest.model_fields.items() if (flag := find_flag(info)) and flag.key}
+    assert set(keys.values()) == SETTINGS.keys() - {"llm", "technique", "db", "history"}
+    assert run_command_line(["ask", "--help"]) == 0
+    listed, _, rare = capsys.readouterr().out.partition("Rarely needed")
+    for name in keys:
+        assert f"  {spell_option(name)} " not in listed and spell_option(name) in rare
+    docs = (Path(__file__).parents[2] / "docs" / "start.md").read_text("utf-8")
+    assert not [key for key in keys.values() if f"`{key.rpartition('.')[2]}`" not in docs]
+
+
+def test_the_options_of_tools_come_from_the_file_and_an_option_goes_before() -> None:
+    write_folder(
+        'readings = "off"\n[tools]\nmethods = "post, put"\nauth = ["KEY", "mcp=OTHER"]\n'
+        'base_url = "https://api.example"\nrow_values = "allow"\n'
+    )
+    assert complete_request(AskRequest(tools=("api.json",)), resolve_config()).readings == "auto"  # not trusted
+    trust_config_file(Path("decisor.toml"), Path("decisor.toml").read_bytes())
+    config = resolve_config()
+    request = complete_request(AskRequest(tools=("api.json",), row_values="ask"), config)
+    assert (request.readings, request.row_values, request.methods) == ("off", "ask", ("post", "put"))
+    specs = sources_of_request(AskRequest(tools=("api.json",)), config).tools
+    assert (specs.base_url, specs.auth, specs.row_values) == ("https://api.example", ("KEY", "mcp=OTHER"), "allow")
+    # Without tools nothing is said of them, and that is no fault.
+    assert not sources_of_request(AskRequest(), config).tools.auth
 
 
 def test_a_file_of_a_folder_sets_no_llm_no_server_no_secret_and_no_code_until_it_is_trusted(

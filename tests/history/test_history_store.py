@@ -128,12 +128,12 @@ def test_a_run_that_an_error_ends_is_kept_with_why(error: BaseException, tmp_pat
     assert len(history.entries(run.number)) == 2
 
 
-def test_a_run_in_which_nothing_happened_is_not_kept(tmp_path: Path) -> None:
+def test_a_run_that_fails_before_its_first_reply_is_shown_with_its_reason(tmp_path: Path) -> None:
     keeping = Keeping(History(tmp_path))
-    with pytest.raises(SetupError, match="no LLM"):
-        fail_within(keeping, SetupError("There is no LLM."))
-    assert keeping.number == 0
-    assert not keeping.history.list()
+    with pytest.raises(LLMError, match="nobody listens"):
+        fail_within(keeping, LLMError("At this address nobody listens."))
+    [run] = keeping.history.list()
+    assert (run.number, run.state, run.why) == (keeping.number, "failed", "At this address nobody listens.")
 
 
 def test_a_password_in_a_question_is_in_no_file_of_a_run_that_is_under_way(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_several_processes_keep_runs_at_once_and_none_is_lost(tmp_path: Path) ->
     assert all(run.answer == owner for owner, of_owner in runs.items() for run in of_owner)
 
 
-def test_an_action_that_began_is_worth_keeping(tmp_path: Path) -> None:
+def test_an_action_that_began_is_kept(tmp_path: Path) -> None:
     recording = RunRecorder(Keeping(History(tmp_path)))
     trace = Trace(listeners=[recording.write])
     trace.add(RunStart(Question("Which?")))

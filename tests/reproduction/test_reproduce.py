@@ -145,7 +145,7 @@ def test_a_bound_for_the_whole_run_stops_it_and_a_higher_one_goes_on(
         spent = sum(one.usage.dollars or 0.0 for one in store.outcomes())
         first = len(store.outcomes())
     assert first and 0 < spent <= 0.02
-    shown(capsys, *words, "--budget", "100", code=1)
+    shown(capsys, *words, "--max-tokens", "100", code=1)
     shown(capsys, *words, "--max-dollars", "2")
     with closing(open_store(tmp_path / "run.db", create=False)) as store:
         assert len(store.outcomes()) == 96 and not [one for one in store.outcomes() if one.state == "crashed"]

@@ -244,6 +244,23 @@ def test_axe_finds_nothing_serious(page: Page, path: str, scheme: str) -> None:
     assert findings == []
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_nothing_serious_in_a_what_if_with_everything_opened(page: Page, width: int) -> None:
+    page.browser.size(width, 900)
+    try:
+        page.open("/models/sql")
+        page.write("i-offer.unit_cost", "-40")
+        page.until("document.querySelectorAll('.then .plot .before').length")
+        page.click("What would change the winner?")
+        page.see("changes nothing", ".page > section .then")
+        page.run("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
+        assert axe(page) == [] and page.sideways() <= 0
+    finally:
+        page.picture("what-if-opened", width)
+
+
 def axe(page: Page) -> list[dict[str, Any]]:
     """What it finds that is serious: the rule, how grave it is, and where."""
     page.run(FILE.read_text("utf-8"))

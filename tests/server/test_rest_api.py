@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -18,7 +20,9 @@ from decision_shops import database
 from decisor.cli.request_options import option_of_field
 from decisor.server.settings import ServerSettings
 from decisor.session.request import AskRequest, QuestionRequest
+from decisor.session.result import Result
 from decisor.session.sources import build_sources
+from decisor.types import Decision, Evidence, Figure, Option, Question, Ranking, Usage
 from server.serving import Served, served
 from servers.openai_server import serve_threaded
 from session.test_whatif import MODEL, TABLES
@@ -97,6 +101,44 @@ def test_every_route_is_described_with_its_shapes(place: Served) -> None:
     assert not [name for name, shape in description["components"]["schemas"].items() if "properties" not in shape]
     record = description["paths"]["/api/runs/{id}/record"]["get"]["responses"]["200"]["content"]["application/json"]
     assert record["schema"] == {"$ref": "#/components/schemas/DecisionRecord"}
+
+
+def check_reply(description: dict[str, Any], path: str, reply: Any, method: str = "get") -> None:
+    """Check a reply against the schema that the description has for it."""
+    answers = description["paths"][path][method]["responses"]
+    schema = next(answers[status] for status in ("200", "201") if status in answers)["content"]["application/json"]
+    rest = {"components": description["components"]}
+    jsonschema.Draft202012Validator({**schema["schema"], **rest}).validate(reply)
+
+
+def test_replies_are_as_the_description_says(place: Served) -> None:
+    description = place.client.get("/openapi.json").json()
+    run = place.ended(place.ask("Which office?", technique="exact", settings={})["id"])
+    assert run["result"]["ranking"]["options"]
+    id = run["id"]
+    for path in ("", "/json", "/story", "/entries/1", "/picture", "/record"):
+        reply = place.client.get(f"/api/runs/{id}{path}").json()
+        name = path.replace("/1", "/{number}")
+        check_reply(description, f"/api/runs/{{id}}{name}", reply)
+    verdict = place.client.post(f"/api/runs/{id}/record/verification", json={}).json()
+    assert verdict["state"] == "holds" and verdict["faults"] == []
+    check_reply(description, "/api/runs/{id}/record/verification", verdict, "post")
+    for text in ("rank", "turning points", "set office.rent = office.rent * 2"):
+        reply = place.client.post("/api/models/sql/whatif", json={"input": text}).json()
+        check_reply(description, "/api/models/{name}/whatif", reply, "post")
+    result = place.client.get(f"/api/runs/{id}/json").json()
+    for path, wrong in (("stopped", "bored"), ("queries", [{"tool": "sql"}]), ("ranking", {"measure": "rent"})):
+        with pytest.raises(jsonschema.ValidationError):
+            check_reply(description, "/api/runs/{id}/json", {**result, path: wrong})
+
+
+def test_a_result_with_infinite_outcomes_has_the_schema_of_results(place: Served) -> None:
+    ranking = Ranking("rent", "min", (Option("oak", math.inf), Option("elm", math.nan)), margin=math.inf)
+    decision = Decision("oak", Evidence(("o1.r1",), (Figure("4"),)), ranking, runner_up="elm")
+    result = Result(Question("Which?"), decision, "exact", "", Usage(seconds=1.5))
+    reply = result.to_dict()
+    assert reply["ranking"]["options"][0]["outcome"] is None
+    check_reply(place.client.get("/openapi.json").json(), "/api/runs/{id}/json", reply)
 
 
 def test_the_page_of_the_api_needs_nothing_from_elsewhere(place: Served) -> None:

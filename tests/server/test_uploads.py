@@ -202,6 +202,14 @@ def test_a_file_is_read_again_as_its_owner_says_and_stays_so(tmp_path: Path) -> 
         assert site.client.post("/api/files/pay", json={"decimal": "../x"}).status_code == 422
         assert site.client.post("/api/files/other", json={"decimal": "comma"}).status_code == 400
         assert site.client.post("/api/files/pay", json={"dates": "day"}).status_code == 204
+        [file] = tmp_path.rglob("pay.csv")
+        file.write_bytes(b"\0")
+        failed = site.client.post("/api/files/pay", json={"decimal": "comma"})
+        assert failed.status_code == 400 and "stays as it was" in failed.json()["error"]
+        assert str(tmp_path) not in failed.text
+        assert amounts(site) == [1234.0, 5678.0], "the table that was read stays where a new reading fails"
+        assert list(tmp_path.rglob("pay.csv")) == [file]
+        file.write_text(content)
     with served(ServerSettings(), history) as site:
         assert amounts(site) == [1234.0, 5678.0], "after a start of the server too"
         assert site.client.delete("/api/files/pay").status_code == 204

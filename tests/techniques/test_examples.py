@@ -41,7 +41,7 @@ def test_only_the_graph_of_an_example_needs_kglite(tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "kglite", None)
     made = make_example("trade", tmp_path)
     assert made.database.exists() and not made.graph.exists()
-    with pytest.raises(SetupError, match=r"pip install .*kglite"):
+    with pytest.raises(SetupError, match=r"pip install .*graph"):
         _ = made.graph_url
 
 

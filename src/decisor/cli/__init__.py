@@ -252,7 +252,7 @@ def build_app(words: Sequence[str]) -> typer.Typer:
     for name, (place, summary) in {**COMMANDS, **MORE}.items():
         is_listed = name in COMMANDS
         if name != command:
-            app.command(name, help=summary, hidden=not is_listed)(_placeholder_command)
+            app.command(name, help=summary, hidden=not is_listed)(lambda: None)
             continue
         module, _, attribute = place.partition(":")
         if module.startswith("decisor.lab."):
@@ -267,7 +267,3 @@ def build_app(words: Sequence[str]) -> typer.Typer:
         else:
             app.command(name)(found_command)
     return app
-
-
-def _placeholder_command() -> None:
-    """Hold the place of a subcommand that was not asked for."""

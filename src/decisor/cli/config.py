@@ -16,7 +16,7 @@ import typer
 
 from decisor.cli.output import output_console, print_json
 from decisor.errors import SetupError
-from decisor.session.config import FILE, Config, Connection, Scalar, resolve_config, trust_config_file, user_config_file
+from decisor.session.config import FILE, Config, Connection, resolve_config, trust_config_file, user_config_file
 from decisor.system.extras import PLUGINS, find_plugins
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def list_connection_fields(connection: Connection) -> dict[str, object]:
     return {part: value for part, value in asdict(connection).items() if part not in NOT_PARTS}
 
 
-def format_setting_value(value: Scalar) -> str:
+def format_setting_value(value: object) -> str:
     """Format the value of a setting for a person.
 
     >>> format_setting_value(("sales", "sites.db")), format_setting_value(True), format_setting_value(40)
@@ -175,15 +175,10 @@ def print_rows(rows: Sequence[TechniqueRow], as_json: bool, flag: str) -> None:
         print_json([{"name": row.name, "about": row.about, "settings": settings[row.name]} for row in rows])
         return
     for row in rows:
-        line = "  ".join(f"{setting.name}={format_default(setting.default)}" for setting in row.settings)
+        line = "  ".join(f"{setting.name}={format_setting_value(setting.default)}" for setting in row.settings)
         print(f"{row.name:<14} {row.about}")
         if line:
             print(f"{'':<14} {flag} {line}")
-
-
-def format_default(default: object) -> str:
-    """Format a default as ``-o`` takes it."""
-    return {True: "yes", False: "no"}[default] if isinstance(default, bool) else str(default)
 
 
 def prompts_command(technique: Annotated[str, typer.Argument(help="Technique, or your own as module:Class.")]) -> None:

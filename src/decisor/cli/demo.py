@@ -10,8 +10,8 @@ import typer
 
 def command(
     folder: Annotated[
-        Path, typer.Option("--folder", metavar="FOLDER", help="Folder for the decision's page.")
-    ] = Path(),
+        Path | None, typer.Option("--folder", metavar="FOLDER", help="New folder that keeps the demo's files.")
+    ] = None,
 ) -> None:
     """Show a recorded run on sample data, the same decision computed, and its page. Needs no data, key or LLM."""
     from decisor.cli.output import output_console

@@ -278,6 +278,9 @@ def write_option_groups(command: Any) -> None:
             if lines:
                 with formatter.section(name):
                     formatter.write_dl(lines)
+        if rare := [one.opts[0] for one in command.get_params(context) if getattr(one, "hidden", False)]:
+            formatter.write_paragraph()
+            formatter.write_text(f"Rarely needed, also keys of decisor.toml (docs/start.md): {', '.join(rare)}.")
 
     command.format_options = write
 

@@ -74,7 +74,7 @@ def option_of_field(name: str, info: FieldInfo, note: str = "") -> inspect.Param
     elif info.annotation is bool:
         option, kind, default = typer.Option(*spelling, help=words), bool, False
     else:
-        option = typer.Option(*spelling, metavar=flag.metavar, help=words)
+        option = typer.Option(*spelling, metavar=flag.metavar, help=words, hidden=bool(flag.key))
         is_many = get_origin(info.annotation) in (tuple, dict)
         kind = list[str] | None if is_many else Path | None if flag.metavar == "FILE" else str | None
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])

@@ -219,6 +219,10 @@ def generate_purchases(
 RECORDED = "recorded replies"
 TRIALS = {"trials": "40"}
 PAGE = "decision.html"
+NAME_FOLDER = "Name an empty folder: decisor demo --folder FOLDER"
+ON_FILES = """\
+In {folder}: decisor model whatif shop.toml "why Norrik" --db shop.db
+A month later, Tamsin's prices fell: decisor history verify run.jsonl --db next-month.db"""
 YOUR_TURN = """\
 Your turn: an example without an LLM, then your own file with one. Ollama is free: install it (https://ollama.com), then
 `ollama pull qwen3:8b`; or set OPENAI_API_KEY or ANTHROPIC_API_KEY, and leave out --llm.
@@ -227,18 +231,24 @@ Your turn: an example without an LLM, then your own file with one. Ollama is fre
     {decisor} ask "Which supplier should we drop?" --db YOUR.csv --llm qwen3:8b@localhost:11434"""
 
 
-def run_demo(console: Console, folder: Path) -> Path:
-    """Show the demo on the console, write its page below ``folder``, and return the page's path.
+def run_demo(console: Console, folder: Path | None = None) -> Path:
+    """Show the demo on the console, write its page, and return the page's path.
+
+    folder: keeps the shop, its decision model and the computed run beside the page; None keeps the page alone.
 
     Raises:
-        SetupError: the page cannot be written.
+        SetupError: a file cannot be written, or is there already.
     """
-    path = find_free_path(folder / PAGE)
+    path = find_free_path(Path(PAGE)) if folder is None else folder / PAGE
+    if folder is not None:
+        check_empty_folder(folder)
     # Before anything is shown: a demo that fails at its last step is no demo.
-    check_writable(path, "Name a folder for the page: decisor demo --folder FOLDER")
+    check_writable(path, NAME_FOLDER)
     with tempfile.TemporaryDirectory() as own:
-        shop = Path(own) / "shop.db"
+        home = folder or Path(own)
+        shop = home / "shop.db"
         write_shop(shop)
+        (home / "shop.toml").write_bytes(files("decisor.demo").joinpath("shop.toml").read_bytes())
         print_heading(
             console,
             "1. A recorded run",
@@ -250,13 +260,34 @@ def run_demo(console: Console, folder: Path) -> Path:
             "2. The same question without an LLM",
             "A decision model (25 lines) says how dropping a supplier changes profit; every candidate is computed.",
         )
-        compute_decision(shop, console)
+        compute_decision(shop, console).save(home / "run.jsonl")
+        write_next_month(shop, home / "next-month.db")
     result.html(path)
     print_heading(
         console, "3. The page", f"{path} holds the whole run: plan, queries, rows, and the evidence of each figure."
     )
+    if folder is not None:
+        print_heading(console, "4. Ask what would change it, and check it again", ON_FILES.format(folder=folder))
     console.print(YOUR_TURN.format(decisor=decisor_command()), markup=False, soft_wrap=True)
     return path
+
+
+def check_empty_folder(folder: Path) -> None:
+    """Make a folder, unless it is there; raise SetupError if that fails or it has files."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        has_files = any(folder.iterdir())
+    except OSError as error:
+        raise SetupError(f"Cannot use {folder}: {error.strerror}. {NAME_FOLDER}") from error
+    if has_files:
+        raise SetupError(f"{folder} has files. {NAME_FOLDER}")
+
+
+def write_next_month(shop: Path, path: Path) -> None:
+    """Write the shop as it is a month later: Tamsin's prices fell by 30 %."""
+    path.write_bytes(shop.read_bytes())
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE offer SET unit_cost = unit_cost * 0.7 WHERE supplier = 4")
 
 
 def replay_recorded_run(shop: Path, console: Console | None = None) -> Result:

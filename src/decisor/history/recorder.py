@@ -20,7 +20,7 @@ from decisor.history.store import ALL, History, PastRun, State, lock
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
 from decisor.system.storage import open_private
-from decisor.trace.events import ActionStart, Conclusion, LLMCall, RunStart, RunUsage, TraceEntry, events_of
+from decisor.trace.events import Conclusion, RunStart, RunUsage, TraceEntry, events_of
 from decisor.trace.file import TraceFile
 from decisor.types import Earlier, Question
 
@@ -40,11 +40,6 @@ class Keeping:
     """Number of the run, set when it begins; 0 if nothing was recorded."""
     fault: str = ""
     """Reason why it was not recorded, '' if none is known."""
-
-
-def is_worth_keeping(entry: TraceEntry) -> bool:
-    """Return whether an entry makes its run worth keeping: a call of an LLM or an action."""
-    return isinstance(entry.event, LLMCall | ActionStart)
 
 
 def update_past_run(run: PastRun, entry: TraceEntry) -> PastRun:
@@ -104,7 +99,6 @@ class RunRecorder:
     def __init__(self, keeping: Keeping) -> None:
         self.keeping = keeping
         self.run = PastRun(Question(""), keeping.inputs, owner=keeping.owner, began=time.time(), before=keeping.before)
-        self.happened = False
         self.file: RunTraceFile | None = None
 
     def begin(self) -> None:
@@ -119,7 +113,6 @@ class RunRecorder:
             self.fail(error)
 
     def write(self, entry: TraceEntry) -> None:
-        self.happened = self.happened or is_worth_keeping(entry)
         self.run = update_past_run(self.run, entry)
         if isinstance(entry.event, RunStart):
             self.begin()
@@ -127,10 +120,7 @@ class RunRecorder:
             self.file.trace.write(entry)
 
     def end(self, state: State = "failed", why: str = "") -> None:
-        """End the recording. state, why: of a run that came to no decision.
-
-        A failed or interrupted run without a call of an LLM or an action is deleted.
-        """
+        """End the recording. state, why: of a run that came to no decision."""
         if self.file is None:
             return
         if self.file.trace.fault:
@@ -138,11 +128,7 @@ class RunRecorder:
         if self.run.state == "running":
             self.run = replace(self.run, state=state, why=why)
         try:
-            if self.happened or self.run.state not in ("failed", "interrupted"):
-                self.keeping.history.write(self.run)
-            else:
-                self.keeping.history.delete([self.run.number], self.run.owner)
-                self.keeping.number = 0
+            self.keeping.history.write(self.run)
         except (SetupError, OSError) as error:
             self.fail(error)
         self.close()

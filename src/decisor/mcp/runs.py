@@ -30,7 +30,7 @@ from decisor.session.data import Data
 from decisor.session.pool import Pool
 from decisor.session.request import AskRequest, Attachments, read_kept_request, write_kept_request
 from decisor.session.result import Result, build_past_result
-from decisor.session.sources import Source, Sources
+from decisor.session.sources import Sources
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.text import clean_one_line, clean_text, frame_observation
@@ -113,7 +113,9 @@ class McpService:
         # A run from before these rules may have seen what they keep back now.
         if self.reader.rows or self.reader.mask:
             return False
-        if sources.tables or sources.deny_tables or any(map(hides_data, sources.places)):
+        if sources.tables or sources.deny_tables or any(source.policy for source in sources.places):
+            return False
+        if any(one.connection and (one.connection.rows or one.connection.mask) for one in sources.places):
             return False
         named = read_kept_request(run.inputs)
         # Relative places of another folder are other data.
@@ -122,11 +124,6 @@ class McpService:
         # The history leaves out passwords and objects: compare both sides in its form.
         served = read_kept_request(write_kept_request(NO_REQUEST, NOTHING, sources))
         return all(set(getattr(named, name)) <= set(getattr(served, name)) for name in ("db", "graph", "docs", "tools"))
-
-
-def hides_data(source: Source) -> bool:
-    """Return whether a source has rows or columns that are not for the client. An earlier run may have seen them."""
-    return bool(source.policy or (source.connection and (source.connection.rows or source.connection.mask)))
 
 
 SECONDS = 600.0

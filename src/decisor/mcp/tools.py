@@ -271,15 +271,8 @@ class DecisionTools:
         Also the words defined for them, and the decision model if there is one. Call it before query and whatif.
         """
         with ToolErrors():
-            data = await service_for_client(self.serving, context).data([connection] if connection else [])
-            topic = question or "What is there?"
-            databases = await focus_databases(topic, data.databases) if question else list(data.databases)
-            meaning = find_meaning(topic, databases, data.definitions)
-            others = [tool for tool in data.tools if tool not in data.databases]
-            parts = [describe_tool(tool) for tool in (*meaning.around(databases), *others)]
-            return text_tool_result(
-                cut_at_line("\n\n".join(parts), MOST_LONG, "name one connection, and your question")
-            )
+            about = await self.describe_connections([connection] if connection else [], question, context)
+            return text_tool_result(cut_at_line(about, MOST_LONG, "name one connection, and your question"))
 
     async def query(
         self,
@@ -336,10 +329,15 @@ class DecisionTools:
     async def read_connection(self, name: str, context: Client) -> str:
         """Describe a connection: tables, columns and example values, and the words that are defined for it."""
         with ToolErrors():
-            data = await service_for_client(self.serving, context).data([name])
-            meaning = find_meaning("What is there?", data.databases, data.definitions)
-            others = [tool for tool in data.tools if tool not in data.databases]
-            return "\n\n".join(map(describe_tool, (*meaning.around(data.databases), *others)))
+            return await self.describe_connections([name], "", context)
+
+    async def describe_connections(self, names: Sequence[str], question: str, context: Client) -> str:
+        data = await service_for_client(self.serving, context).data(names)
+        topic = question or "What is there?"
+        databases = await focus_databases(topic, data.databases) if question else list(data.databases)
+        meaning = find_meaning(topic, databases, data.definitions)
+        others = [tool for tool in data.tools if tool not in data.databases]
+        return "\n\n".join(map(describe_tool, (*meaning.around(databases), *others)))
 
     async def observed(self, tool: Tool, text: str) -> str:
         """Call a tool and format its observation.

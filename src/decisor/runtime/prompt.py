@@ -159,17 +159,17 @@ def observation_of(section: PromptSection) -> str:
     return section.id.partition(".")[0]
 
 
-def same_observation(one: PromptSection, other: PromptSection) -> bool:
-    return observation_of(one) == observation_of(other)
-
-
 def replace_with_notices(text: str, gone: Collection[PromptSection]) -> str:
     """Replace each run of removed neighbours in a text by one notice."""
     left, plain, at = [], str(text), 0
     sections = sections_of(text)
     while at < len(sections):
         row = at
-        while row < len(sections) and sections[row] in gone and same_observation(sections[at], sections[row]):
+        while (
+            row < len(sections)
+            and sections[row] in gone
+            and observation_of(sections[at]) == observation_of(sections[row])
+        ):
             row += 1
         if row == at:
             left.append(sections[at])
@@ -241,7 +241,11 @@ def estimate_tokens(text: str) -> int:
     >>> estimate_tokens("x" * 400), estimate_tokens("12.5 | 7"), estimate_tokens("\u6771\u4eac")
     (100, 7, 4)
     """
-    beyond = 0.0 if text.isascii() else sum(beyond_ascii(one) * n for one, n in Counter(text).items() if one > "\x7f")
+    beyond = (
+        0.0
+        if text.isascii()
+        else sum(SCRIPTS[bisect(STARTS, ord(one)) - 1][1] * n for one, n in Counter(text).items() if one > "\x7f")
+    )
     return math.ceil(ascii_tokens(text) + beyond)
 
 
@@ -252,10 +256,6 @@ def estimate_fewest_tokens(text: str) -> int:
     2
     """
     return math.ceil(ascii_tokens(text) + sum(one > "\x7f" for one in text))
-
-
-def beyond_ascii(character: str) -> float:
-    return SCRIPTS[bisect(STARTS, ord(character)) - 1][1]
 
 
 def ascii_tokens(text: str) -> float:

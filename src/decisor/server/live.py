@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from decisor.errors import SetupError
-from decisor.history.recorder import RunTraceFile, is_worth_keeping, update_past_run
+from decisor.history.recorder import RunTraceFile, update_past_run
 from decisor.history.store import History, PastRun, Sight
 from decisor.semantics.readings import OpenReading
 from decisor.server.responses import State
@@ -224,7 +224,6 @@ def live_run_of_past(past: PastRun, entries: Sequence[TraceEntry], connections: 
     return LiveRun(past, str(past.number), own, state_for_client(past), entries, is_kept=True)
 
 
-NOTHING_CAME = ("failed", "interrupted")
 TICK_SECONDS = 1.0
 """How often the traces of runs that are under way are written."""
 
@@ -336,25 +335,18 @@ class HistoryWriter:
             self.fail(error.strerror or str(error))
 
     def finish(self, over: Sequence[LiveRun]) -> None:
-        """Write finished runs.
-
-        A failed or interrupted run in which nothing happened is deleted; one whose trace is not whole can be read from
-        memory alone.
-        """
+        """Write finished runs. One whose trace is not whole can be read from memory alone."""
         whole = set[int]()
-        worth = [one for one in over if one.past.state not in NOTHING_CAME or any(map(is_worth_keeping, one.entries))]
         for one in over:
             pen = self.pens.pop(one.past.number, None)
             if pen is not None:
                 with self.survives(), closing(pen):
                     write_new_entries(pen, one)
                     whole |= set() if pen.trace.fault else {one.past.number}
-        if worth:
-            self.history.write_all([one.past for one in worth])
+        if over:
+            self.history.write_all([one.past for one in over])
         for one in over:
-            one.is_kept = one in worth and one.past.number in whole
-            if one not in worth:
-                self.history.delete([one.past.number], one.past.owner)
+            one.is_kept = one.past.number in whole
 
     async def close(self) -> None:
         """Write the rest and close all trace files."""

@@ -3,15 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import core_schema
 
 from decisor.runtime.budget import Limits
-from decisor.types import Usage
+from decisor.session.result import ResultDocument
+from decisor.session.verify import Verification
+from decisor.types import Ranking, Record, Study, Usage
 
 Json = dict[str, Any]
-"""An object that is described elsewhere: a result, an entry of a trace, a ranking."""
+"""An object that is described elsewhere: a drawing, the tables of an evaluation."""
+
+
+@dataclass(frozen=True)
+class JsonOf:
+    """The mark of a dataclass that ``finite_json_value`` has made JSON of: it has its schema, and is sent as it is."""
+
+    kind: type
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_wrap_validator_function(
+            lambda value, _: value,
+            handler.generate_schema(self.kind),
+            serialization=core_schema.plain_serializer_function_ser_schema(lambda value: value),
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        found = handler(schema)
+        allow_null_numbers(found, handler, [])
+        return found
+
+
+def allow_null_numbers(part: Any, handler: GetJsonSchemaHandler, seen: list[str]) -> None:
+    """Let each number of a JSON Schema be null, as infinite numbers are in JSON."""
+    if isinstance(part, list):
+        for item in part:
+            allow_null_numbers(item, handler, seen)
+    elif isinstance(part, dict) and "$ref" in part:
+        if part["$ref"] not in seen:
+            seen.append(part["$ref"])
+            allow_null_numbers(handler.resolve_ref_schema(part), handler, seen)
+    elif isinstance(part, dict):
+        if part.get("type") == "number":
+            part["type"] = ["number", "null"]
+        allow_null_numbers(list(part.values()), handler, seen)
+
+
+ResultJson = Annotated[Json, JsonOf(ResultDocument)]
+RankingJson = Annotated[Json, JsonOf(Ranking)]
+StudyJson = Annotated[Json, JsonOf(Study)]
+RecordJson = Annotated[Json, JsonOf(Record)]
+VerificationJson = Annotated[Json, JsonOf(Verification)]
 State = Literal["waiting", "running", "finished", "stopped", "failed"]
 
 
@@ -89,7 +136,27 @@ class RunReply(RunLine):
 
     approvals: tuple[Waiting, ...] = ()
     readings: tuple[WaitingWords, ...] = ()
-    result: Json | None = None
+    result: ResultJson | None = None
+
+
+class TraceRow(ServerReply):
+    """An entry of the trace, as the trace file has it. at: seconds since the start. data: fields of the event."""
+
+    id: int
+    span: int
+    at: float
+    event: str
+    data: Json
+
+
+class StoryReply(ServerReply):
+    """What a page draws of a run; long texts are cut. result: decision, ranking and evidence as HTML."""
+
+    question: str
+    goal: str
+    rules: str
+    entries: tuple[TraceRow, ...]
+    result: str
 
 
 class RunList(ServerReply):
@@ -233,23 +300,16 @@ class ModelReply(ServerReply):
     scenarios: tuple[str, ...] = ()
 
 
-class RecordReply(ServerReply):
-    id: str
-    fields: Json
-    text: str = ""
-    source: str = ""
-
-
 class WhatIfReply(ServerReply):
     """An answer to a what-if question. ranking, study: as in a result; null if the input gives none. changed: the
     ranking of the data as a change or a scenario leaves them. charts: these as HTML, the changed beside the unchanged.
     """
 
     note: str
-    records: tuple[RecordReply, ...]
-    ranking: Json | None = None
-    study: Json | None = None
-    changed: Json | None = None
+    records: tuple[RecordJson, ...]
+    ranking: RankingJson | None = None
+    study: StudyJson | None = None
+    changed: RankingJson | None = None
     charts: str = ""
 
 
@@ -290,28 +350,6 @@ class ReaderList(ServerReply):
 
     readers: tuple[str, ...]
     others: tuple[str, ...]
-
-
-class DifferenceReply(ServerReply):
-    """A difference between then and now. after: "" if it is gone."""
-
-    id: str
-    before: str
-    after: str
-
-
-class VerifyReply(ServerReply):
-    """A verification, as ``decisor history verify --json`` prints it."""
-
-    answer: str
-    state: Literal["holds", "does not hold", "cannot be said"]
-    why: str
-    records: int
-    changes: tuple[DifferenceReply, ...]
-    best: str
-    rules: tuple[Json, ...]
-    others: tuple[str, ...]
-    outcomes: tuple[DifferenceReply, ...]
 
 
 class SessionReply(ServerReply):

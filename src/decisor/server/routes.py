@@ -49,12 +49,15 @@ from decisor.server.responses import (
     PictureReply,
     QuestionList,
     ReaderList,
+    ResultJson,
     RunList,
     RunReply,
     SchemaReply,
     SettingReply,
+    StoryReply,
     TechniqueReply,
-    VerifyReply,
+    TraceRow,
+    VerificationJson,
     WhatIfReply,
 )
 from decisor.server.runs import (
@@ -348,13 +351,12 @@ MEDIA_TYPES = {
 STREAM = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
 
 
-def describe_answer(kind: str, content: type | None = None) -> dict[str, Any]:
+def describe_answer(kind: str, content: Any = None) -> dict[str, Any]:
     """Describe an answer that is a file, or a stream (``events``), in the description of the API. content: its JSON."""
     if content is not None:
         return {"response_class": Response, "responses": {200: {"model": content}}}
     media = MEDIA_TYPES.get(kind, STREAM["content-type"]).partition(";")[0]
-    schema = {"type": "object"} if kind == "json" else {"type": "string"}
-    return {"response_class": Response, "responses": {200: {"content": {media: {"schema": schema}}}}}
+    return {"response_class": Response, "responses": {200: {"content": {media: {"schema": {"type": "string"}}}}}}
 
 
 MOST = Annotated[int, Query(ge=1, le=500)]
@@ -374,12 +376,9 @@ async def list_runs(
     past = await state.runs.past(user, search, most, number)
     live = state.runs.live
     lines = [run_line_of(live[str(one.number)]) if str(one.number) in live else line_of_past(one) for one in past]
-    others = [] if number else [run_line_of(one) for one in state.runs.unkept_of(user) if matches_search(one, search)]
+    words, unkept = search.casefold().split(), [] if number else state.runs.unkept_of(user)
+    others = [run_line_of(one) for one in unkept if all(word in searchable_text(one.past) for word in words)]
     return RunList(runs=tuple([*reversed(others), *lines][:most]))
-
-
-def matches_search(live: LiveRun, search: str) -> bool:
-    return all(word in searchable_text(live.past) for word in search.casefold().split())
 
 
 @runs_router.get("/runs/{id}")
@@ -418,7 +417,7 @@ async def stream_all_runs(state: CurrentState, user: CurrentUser) -> Response:
     return StreamingResponse(stream_all_events(state.runs, user, state.streams), headers=STREAM)
 
 
-@runs_router.get("/runs/{id}/entries/{number}", **describe_answer("json"))
+@runs_router.get("/runs/{id}/entries/{number}", **describe_answer("json", TraceRow))
 async def show_trace_entry(live: ReadableRun, number: int) -> Response:
     """Show one entry of the trace, whole, with the prompt of a call."""
     if not 1 <= number <= len(live.entries):
@@ -438,7 +437,7 @@ async def show_run_markdown(live: ReadableRun, download: bool = False) -> Respon
     return file_response(f"{live.id}.md", markdown_of(live.entries), download)
 
 
-@runs_router.get("/runs/{id}/json", **describe_answer("json"))
+@runs_router.get("/runs/{id}/json", **describe_answer("json", ResultJson))
 async def show_run_result(live: ReadableRun, download: bool = False) -> Response:
     """Show the result, as ``decisor ask --json`` prints it."""
     return file_response(f"{live.id}.json", json_text(build_recorded_result(live.entries).to_dict()), download)
@@ -450,7 +449,7 @@ async def show_run_trace(live: ReadableRun, download: bool = False) -> Response:
     return file_response(f"{live.id}.jsonl", format_trace_file(live.entries), download)
 
 
-@runs_router.get("/runs/{id}/story", **describe_answer("json"))
+@runs_router.get("/runs/{id}/story", **describe_answer("json", StoryReply))
 async def show_run_story(live: ReadableRun) -> Response:
     """Show the pieces that a page draws: plan, queries with rows, replans, decision."""
     return Response(story_json(live.entries, 2_000_000), media_type=MEDIA_TYPES["json"])
@@ -633,12 +632,13 @@ def approvals_of(record: DecisionRecord) -> ApprovalList:
 
 
 @record_router.post("/{id}/record/verification")
-async def verify_decision(id: str, state: CurrentState, user: CurrentUser) -> VerifyReply:
+async def verify_decision(id: str, state: CurrentState, user: CurrentUser) -> VerificationJson:
     """Compute the decision again, without an LLM.
 
     It says which cited rows changed, whether the decision holds, and which candidate wins now.
     """
-    return VerifyReply.model_validate(finite_json_value(await verify_live_run(state.runs, user, id)))
+    verdict: VerificationJson = finite_json_value(await verify_live_run(state.runs, user, id))
+    return verdict
 
 
 @record_router.get("/{id}/readers")

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import count, zip_longest
 from typing import Any
 
 from decisor.history.store import PastRun
@@ -95,30 +96,17 @@ def waiting_words(pending: Pending[OpenReading]) -> WaitingWords:
 
 def compare_steps(before: Sequence[TraceEntry], after: Sequence[TraceEntry]) -> tuple[ChangeReply, ...]:
     """Compare the plans, actions and observations of two runs side by side."""
+    plans, new_plans = plans_of(before), plans_of(after)
+    changed = [name for name in {**plans, **new_plans} if plans.get(name) != new_plans.get(name)]
+    changes = [change_reply(name, plans.get(name), new_plans.get(name)) for name in changed]
     olds, news = list(summarise_steps(before)), list(summarise_steps(after))
     # autojunk would leave out steps that occur often in a long run.
     match = difflib.SequenceMatcher(a=[one[0] for one in olds], b=[one[0] for one in news], autojunk=False)
-    changes = plan_changes(before, after)
-    many = len(changes)
-    for kind, start, end, new_start, new_end in match.get_opcodes():
-        for at in range(max(end - start, new_end - new_start)):
-            old = olds[start + at] if start + at < end else None
-            new = news[new_start + at] if new_start + at < new_end else None
-            changes.append(change_reply(len(changes) - many + 1, old, new, kind == "equal"))
+    number = count(1)
+    for _, start, end, new_start, new_end in match.get_opcodes():
+        for old, new in zip_longest(olds[start:end], news[new_start:new_end]):
+            changes.append(change_reply(str(next(number)), *("\n-> ".join(one) if one else None for one in (old, new))))
     return tuple(changes)
-
-
-def plan_changes(before: Sequence[TraceEntry], after: Sequence[TraceEntry]) -> list[ChangeReply]:
-    """Return the plans that differ, by the step after which they were made."""
-    olds, news = plans_of(before), plans_of(after)
-    names = [name for name in {**olds, **news} if olds.get(name) != news.get(name)]
-    how = {name: "added" if name not in olds else "removed" if name not in news else "changed" for name in names}
-    return [
-        ChangeReply.model_validate(
-            {"at": name, "before": olds.get(name, ""), "after": news.get(name, ""), "how": how[name]}
-        )
-        for name in names
-    ]
 
 
 def plans_of(entries: Sequence[TraceEntry]) -> dict[str, str]:
@@ -135,10 +123,10 @@ def plans_of(entries: Sequence[TraceEntry]) -> dict[str, str]:
     return plans
 
 
-def change_reply(at: int, old: Step | None, new: Step | None, same_action: bool) -> ChangeReply:
-    before, after = ("\n-> ".join(one) if one else "" for one in (old, new))
-    how = "added" if old is None else "removed" if new is None else "same" if same_action and old == new else "changed"
-    return ChangeReply.model_validate({"at": str(at), "before": before, "after": after, "how": how})
+def change_reply(at: str, old: str | None, new: str | None) -> ChangeReply:
+    """Return a change of a plan or step; None means that it is in the other run alone."""
+    how = "added" if old is None else "removed" if new is None else "same" if old == new else "changed"
+    return ChangeReply.model_validate({"at": at, "before": old or "", "after": new or "", "how": how})
 
 
 def summarise_steps(entries: Sequence[TraceEntry]) -> Iterator[Step]:
@@ -146,14 +134,12 @@ def summarise_steps(entries: Sequence[TraceEntry]) -> Iterator[Step]:
     results = {result.action: result.observation for result in events_of(entries, ActionResult)}
     for entry in entries:
         if isinstance(entry.event, ActionStart):
-            came = results.get(entry.id)
-            yield f"{entry.event.tool}: {entry.event.input}", "" if came is None else describe_outcome(came)
-
-
-def describe_outcome(observation: Observation) -> str:
-    if observation.records and not observation.error:
-        return format_count(len(observation.records), "record")
-    return observation.note
+            came = results.get(entry.id, Observation(()))
+            count_words = format_count(len(came.records), "record")
+            yield (
+                f"{entry.event.tool}: {entry.event.input}",
+                came.note if came.error or not came.records else count_words,
+            )
 
 
 ALIVE_SECONDS = 15.0
@@ -202,11 +188,6 @@ def event_text(name: str, data: str, id: int | None = None) -> str:
     return f"{f'id: {id}' + chr(10) if id is not None else ''}event: {name}\ndata: {data}\n\n"
 
 
-def entry_text(entry: TraceEntry) -> str:
-    """Format an entry as an event, without the messages of a call. They are long, and seldom read."""
-    return event_text("entry", json_text(build_page_row(entry)), entry.id)
-
-
 @dataclass(eq=False)
 class StreamState:
     """The part of a run that one stream has sent."""
@@ -235,7 +216,9 @@ class StreamState:
         yield from self.answers("reading", self.live.readings, waiting_words)
         # Each entry is formatted once for all streams of its run.
         texts = self.live.texts
-        texts += map(entry_text, self.live.entries[len(texts) : self.sent + MOST_AT_ONCE])
+        news = self.live.entries[len(texts) : self.sent + MOST_AT_ONCE]
+        # Without the messages of a call: they are long, and seldom read.
+        texts += [event_text("entry", json_text(build_page_row(entry)), entry.id) for entry in news]
         yield from texts[self.sent : self.sent + MOST_AT_ONCE]
         self.sent = max(self.sent, min(len(texts), self.sent + MOST_AT_ONCE))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO
 
-from decisor.databases.files.store import KINDS, forget_place, split_file_options, table_name_of_file
+from decisor.databases.files.store import KINDS, forget_place, import_place, split_file_options, table_name_of_file
 from decisor.errors import Error, SetupError
 from decisor.server.security import MOST_FILE, Refusal, User
 from decisor.session.pool import Pool
@@ -105,26 +105,40 @@ class Uploads:
 
     async def forget(self, user: User, name: str) -> None:
         """Remove a file of a user and what was read from it. Raises SetupError if there is none, or it is in use."""
-        (await self.release(user, name)).unlink(missing_ok=True)
+        path, place = self.file_of(user, name), self.pool.members[name].places[0].place
+        await self.pool.remove(name)
+        await asyncio.to_thread(forget_place, place)
+        path.unlink(missing_ok=True)
 
     async def read_as(self, user: User, name: str, habits: Mapping[str, str]) -> None:
-        """Read a file of a user again, its numbers or dates as the person says. It raises as ``forget`` does."""
-        path = await self.release(user, name)
-        known = dict(habit.split("=") for habit in habits_of(path).split(",") if habit) | dict(habits)
-        home = self.folder / owner_key(user) / ",".join(f"{habit}={choice}" for habit, choice in sorted(known.items()))
-        make_private_folder(home)
-        await self.pool.member(self.add(path.rename(home / path.name)))
+        """Read a file of a user again, its numbers or dates as the person says. It raises as ``forget`` does.
 
-    async def release(self, user: User, name: str) -> Path:
-        """Close a file of a user, remove what was read from it, and return its path."""
+        A reading that fails leaves the table of before.
+        """
+        path = self.file_of(user, name)
+        known = dict(habit.split("=") for habit in habits_of(path).split(",") if habit) | dict(habits)
+        own = ",".join(f"{habit}={choice}" for habit, choice in sorted(known.items()))
+        target = self.folder / owner_key(user) / own / path.name
+        if target == path:
+            return
+        make_private_folder(target.parent)
+        os.link(path, target)
+        try:
+            await asyncio.to_thread(import_place, f"{target}#{own}")
+            await self.forget(user, name)
+        except Error as error:
+            target.unlink()
+            told = str(error).replace(str(target), path.name)
+            raise SetupError(f"The table stays as it was, for the new reading failed: {told}") from None
+        await self.pool.member(self.add(target))
+
+    def file_of(self, user: User, name: str) -> Path:
+        """Return the path of a file of a user. Raises as ``forget`` does."""
         if self.pool.owners.get(name) != owner_key(user):
             raise SetupError(f"You have no file {name[:80]!r} here.")
         if self.is_used(name):
             raise SetupError("A decision that uses this file is under way. Stop it first, or wait for its end.")
-        place = self.pool.members[name].places[0].place
-        await self.pool.remove(name)
-        await asyncio.to_thread(forget_place, place)
-        return Path(split_file_options(place)[0])
+        return Path(split_file_options(self.pool.members[name].places[0].place)[0])
 
 
 def habits_of(path: Path) -> str:

@@ -15,15 +15,19 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 from urllib.parse import quote
+
+from annotated_types import Gt
 
 from decisor.errors import SetupError
 from decisor.runtime.budget import Limits, parse_max_scan
 from decisor.system.secrets import hide_password
+from decisor.system.serialization import SECTION_NAME, DecodeError, DocumentFormat, SectionName, format_json_path
 from decisor.system.settings import IMPORT_PATH, TRUTH, current_name, read_variable
 from decisor.system.storage import data_folder, lock_folder, make_private_folder, write_private
 
@@ -100,14 +104,15 @@ def refuse_password(where: str, text: str) -> None:
 
 FILES = ("sqlite:///", "duckdb:///", "kglite:///")
 PATTERN = re.compile(r"[*?\[]")
-LISTS, TABLES, TEXTS = ("tables", "deny_tables"), ("mask", "rows", "settings"), ("url", "definitions", "max_scan")
+FOLDER = "[folder]"
+"""The key under which a connection holds the folder of its file; no person writes it."""
 
 
 @dataclass(frozen=True)
 class Connection:
     """A database, graph or place with documents, known by a name, with the rules for reading it."""
 
-    name: str
+    name: Annotated[str, SectionName()]
     url: str
     """As for ``--db``, ``--graph`` or ``--docs``; secrets are named in it, as ``${NAME}``."""
     tables: tuple[str, ...] = ()
@@ -122,11 +127,11 @@ class Connection:
     """File with the meaning of words in these data."""
     max_scan: str = ""
     """Limit of one query, as ``--max-scan``."""
-    seconds: float = 0.0
+    seconds: Annotated[float, Gt(0)] = 0.0
     """Time limit of one query, 0 for the usual one."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of a retriever that ``url`` names by its import path."""
-    folder: str = ""
+    folder: Annotated[str, SectionName()] = ""
     """Base of relative paths in ``url`` and ``definitions``."""
 
     @property
@@ -184,6 +189,9 @@ class Connection:
         return all(one.resolve().is_relative_to(folder) for one in inside if one.is_symlink())
 
 
+CONNECTION = DocumentFormat(Connection, is_closed=True, keys={"name": SECTION_NAME, "folder": FOLDER})
+
+
 def read_connection(name: str, values: object, folder: Path) -> Connection:
     """Build a connection from its table in a config file, or from a URL alone.
 
@@ -196,34 +204,18 @@ def read_connection(name: str, values: object, folder: Path) -> Connection:
     table: Any = {"url": values} if isinstance(values, str) else values
     if not isinstance(table, dict) or not isinstance(table.get("url"), str):
         raise SetupError(f'{where} needs a url: [{where}] url = "postgresql://me@host/shop"')
-    known = [one.name for one in fields(Connection) if one.name not in ("name", "folder")]
-    if unknown := [key for key in table if key not in known]:
-        raise SetupError(f"{where} has no {unknown[0]}; there is {', '.join(known)}.")
-    for key, value in table.items():
-        check_connection_value(f"{where}.{key}", key, value)
-    parts: dict[str, Any] = {key: tuple(value) if key in LISTS else value for key, value in table.items()}
-    connection = Connection(name, **parts, folder=str(folder))
+    try:
+        connection = CONNECTION.decode_value({**table, SECTION_NAME: name, FOLDER: str(folder)})
+    except DecodeError as error:
+        raise SetupError(
+            "; ".join(f"{format_json_path((where, *path))} {words}" for path, words in error.faults)
+        ) from error
+    refuse_password(f"{where}.url", connection.url)
+    if connection.max_scan:
+        parse_max_scan(connection.max_scan)
     if connection.settings and not connection.names_code:
         raise SetupError(f'{where}.settings are for a retriever of your own: url = "module:Class".')
     return connection
-
-
-def check_connection_value(where: str, key: str, value: object) -> None:
-    """Check a value of a connection; raise SetupError if it does not fit or holds a password."""
-    is_table = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-    is_list = isinstance(value, list) and all(isinstance(text, str) for text in value)
-    if key in TABLES and not is_table:
-        raise SetupError(f'{where} takes texts by name: {where} = {{ "table" = "..." }}')
-    if key in LISTS and not is_list:
-        raise SetupError(f'{where} takes a list of texts: {where} = ["orders", "customers"]')
-    if key in TEXTS and not isinstance(value, str):
-        raise SetupError(f"{where} takes a text.")
-    if key == "seconds" and not (isinstance(value, int | float) and value is not True and value > 0):
-        raise SetupError(f"{where} takes a number of seconds, more than 0.")
-    if key == "url":
-        refuse_password(where, str(value))
-    if key == "max_scan":
-        parse_max_scan(str(value))
 
 
 def path_of_trusted_files() -> Path:
@@ -278,7 +270,7 @@ class ConfigFile:
     origin: Origin
     is_trusted: bool = True
     settings: Mapping[str, Scalar] = field(default_factory=dict)
-    """Values of llm, technique, db, history, limits.calls and so on."""
+    """Values by their keys in the file: llm, limits.calls, tools.auth and so on."""
     connections: Mapping[str, Connection] = field(default_factory=dict)
     prices: Mapping[str, str] = field(default_factory=dict)
     """Prices of models, as in ``price=``."""
@@ -315,11 +307,11 @@ def read_config_file(path: Path, origin: Origin) -> ConfigFile | None:
 
 def parse_config(values: dict[str, Any], path: Path, origin: Origin) -> ConfigFile:
     settings: dict[str, Scalar] = {}
-    tables = {name: values.pop(name, {}) for name in ("connections", "limits", "prices")}
+    tables = {name: values.pop(name, {}) for name in ("connections", "limits", "prices", "tools")}
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise SetupError(f"{name} is a table: [{name}]")
-    for name, value in values.items():
+    for name, value in [*values.items(), *((f"tools.{key}", value) for key, value in tables["tools"].items())]:
         # Files of earlier releases say lm for llm.
         settings[current_name(name)] = check_config_setting(current_name(name), value)
     for name, value in tables["limits"].items():
@@ -331,30 +323,56 @@ def parse_config(values: dict[str, Any], path: Path, origin: Origin) -> ConfigFi
     return ConfigFile(path, origin, True, settings, connections, tables["prices"])
 
 
+TEXT, CHOICE, SEVERAL, YES_OR_NO = "a text", "one of {}", "a text, or several", "true or false"
+SETTINGS = {
+    "llm": TEXT,
+    "technique": TEXT,
+    "db": SEVERAL,
+    "history": YES_OR_NO,
+    "readings": CHOICE,
+    "tools.auth": SEVERAL,
+    "tools.base_url": TEXT,
+    "tools.methods": SEVERAL,
+    "tools.row_values": CHOICE,
+}
+"""What each setting takes."""
+
+
+def words_of_setting(name: str) -> tuple[str, ...]:
+    """Return the words that a setting is one of; () for any text."""
+    if SETTINGS[name] != CHOICE:
+        return ()
+    # Most commands read no such setting, and need none of this.
+    from decisor.semantics.readings import Readings
+    from decisor.tools.row_values import RowValuePolicy
+
+    return get_args(Readings if name == "readings" else RowValuePolicy)
+
+
 def check_config_setting(name: str, value: object) -> Scalar:
     """Check and convert a setting; raise SetupError if it is unknown or its value does not fit."""
-    known = {"llm": "a text", "technique": "a text", "db": "a name of a connection, or several", "history": "a truth"}
-    match name, value:
-        case (("llm" | "technique"), str()):
-            refuse_password(name, value)
-            return value
-        case "db", str() | list():
-            places = tuple(map(str, [value] if isinstance(value, str) else value))
-            for place in places:
-                refuse_password(name, place)
-            return places
-        case "history", bool():
-            return value
-    if name in known:
-        raise SetupError(f"{name} takes {known[name]}, not {value!r}.")
-    raise SetupError(
-        f"There is no setting {name}; there is {', '.join([*known, '[limits]', '[prices]', '[connections.NAME]'])}."
-    )
+    check_key("setting", name, (*SETTINGS, "[limits]", "[prices]", "[connections.NAME]"))
+    kind, choices = SETTINGS[name], words_of_setting(name)
+    texts: list[Any] = value if isinstance(value, list) and kind == SEVERAL else [value]
+    if kind == YES_OR_NO and isinstance(value, bool):
+        return value
+    if kind == YES_OR_NO or not all(isinstance(text, str) and text in (choices or [text]) for text in texts):
+        raise SetupError(f"{name} takes {kind.format(', '.join(choices))}, not {value!r:.100}.")
+    for text in texts:
+        refuse_password(name, text)
+    return tuple(texts) if kind == SEVERAL else texts[0]
+
+
+def check_key(what: str, name: str, known: Sequence[str]) -> None:
+    """Raise SetupError if a key of a config file is unknown, with the one that was likely meant."""
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        hint = f"Did you mean {near[0]}?" if near else f"There is {', '.join(known)}."
+        raise SetupError(f"There is no {what} {name}. {hint}")
 
 
 def check_config_limit(name: str, value: object) -> Scalar:
-    if name not in LIMITS:
-        raise SetupError(f"limits has no {name}; there is {', '.join(LIMITS)}.")
+    check_key("setting", f"limits.{name}", [f"limits.{limit}" for limit in LIMITS])
     # bool is an int in Python: true would be a limit of 1.
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise SetupError(f"limits.{name} takes a number above 0, not {value!r}.")
@@ -415,6 +433,10 @@ class Config:
     prices: Mapping[str, str] = field(default_factory=dict)
     files: tuple[ConfigFile, ...] = ()
     """Config files that exist, the folder's first."""
+
+    @property
+    def value_of_key(self) -> Mapping[str, Scalar]:
+        return {key: setting.value for key, setting in self.settings.items()}
 
     def text(self, name: str) -> str:
         """Return a setting as text, '' if it is not set."""

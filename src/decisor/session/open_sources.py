@@ -52,7 +52,7 @@ T = TypeVar("T", bound=Tool)
 
 def complete_request(request: AskRequest, config: Config) -> AskRequest:
     """Return a request with the data, technique, LLM and limits that are set here, where it names none."""
-    return request.model_copy(
+    return request.with_settings(config.value_of_key).model_copy(
         update={
             "db": request.db if request.names_data else config.default_places,
             "technique": request.technique or config.text("technique"),
@@ -68,6 +68,7 @@ def sources_of_request(request: AskRequest, config: Config) -> Sources:
     Raises:
         SetupError: something that was named cannot be data, or a table or column is of none.
     """
+    request = request.with_settings(config.value_of_key)
     tools = ToolSpecs(request.tools, request.methods, request.base_url, request.auth, request.row_values)
     sources = build_sources(
         config.places(request.db),

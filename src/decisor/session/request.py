@@ -62,6 +62,8 @@ class Flag:
     """Word for its value; '' for a flag without one."""
     names: tuple[str, ...] = ()
     """Spellings; () for the field's own name, as --deny-tables."""
+    key: str = ""
+    """Its key in decisor.toml: the help leaves out such an option, which is rare."""
 
 
 @dataclass(frozen=True)
@@ -326,23 +328,25 @@ class DataRequest(RequestPart):
     """Tools: module:function, OpenAPI as FILE or FILE#OPERATION, mcp:COMMAND or mcp:URL. Repeatable."""
     methods: Annotated[
         Parts,
-        Flag("METHOD,...", ("--allow-methods",)),
+        Flag("METHOD,...", ("--allow-methods",), "tools.methods"),
         Reuse(continued=True, of_tools=True, used=lambda used: tuple(used.sources.tools.methods)),
     ] = ()
     """HTTP methods besides GET allowed for --tools, such as post,put."""
     base_url: Annotated[
-        str, Flag("URL"), Reuse(continued=True, of_tools=True, used=lambda used: used.sources.tools.base_url)
+        str,
+        Flag("URL", key="tools.base_url"),
+        Reuse(continued=True, of_tools=True, used=lambda used: used.sources.tools.base_url),
     ] = ""
     """Base address of the APIs of --tools."""
     auth: Annotated[
         Texts,
-        Flag("[SCHEME=]VARIABLE"),
+        Flag("[SCHEME=]VARIABLE", key="tools.auth"),
         Reuse(continued=True, of_tools=True, used=lambda used: tuple(used.sources.tools.auth)),
     ] = ()
     """Environment variable with the key for --tools; mcp=NAME for MCP servers. Repeatable."""
     row_values: Annotated[
         RowValuePolicy,
-        Flag("ask|allow|refuse"),
+        Flag("ask|allow|refuse", key="tools.row_values"),
         Reuse(continued=True, of_tools=True, used=lambda used: used.sources.tools.row_values),
     ] = "ask"
     """Whether tools may get row values: ask (a person), allow or refuse."""
@@ -360,7 +364,7 @@ class AskRequest(QuestionRequest, DataRequest):
 
     reveal: Annotated[bool, Flag()] = False
     """Show the values of masked columns in the result."""
-    readings: Annotated[Readings, Flag("auto|always|off"), Reuse(following=True)] = "auto"
+    readings: Annotated[Readings, Flag("auto|always|off", key="readings"), Reuse(following=True)] = "auto"
     """Whether the LLM looks for ambiguous words; auto: if rules suspect some."""
     trace: Annotated[FilePath, Flag("FILE")] = ""
     """Write the events of the run to this file."""
@@ -385,6 +389,16 @@ class AskRequest(QuestionRequest, DataRequest):
         """Return the request without tools and their settings, except the fields of ``kept``."""
         fields = {name: info.default for name, info in AskRequest.model_fields.items() if REUSE[name].of_tools}
         return self.model_copy(update={name: value for name, value in fields.items() if name not in kept})
+
+    def with_settings(self, value_of_key: Mapping[str, object]) -> AskRequest:
+        """Return the request with the settings that its fields have a key of, where it names none."""
+        fields = {
+            name: value_of_key[flag.key]
+            for name, info in AskRequest.model_fields.items()
+            if (flag := find_flag(info)) and flag.key in value_of_key and name not in self.given
+        }
+        used = {name: value for name, value in fields.items() if self.tools or not REUSE[name].of_tools}
+        return read_request(self.given | used) if used else self
 
 
 REUSE = {

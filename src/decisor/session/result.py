@@ -49,7 +49,9 @@ from decisor.types import (
     Question,
     Ranking,
     Record,
+    Replan,
     Step,
+    Stopped,
     Usage,
 )
 
@@ -411,53 +413,88 @@ class Result:
 
         Numbers that JSON cannot hold are None.
         """
-        decision, path = self.decision, self.request.trace if self.request else ""
-        values: dict[str, object] = finite_json_value(
-            {
-                "question": self.question,
-                "technique": self.technique,
-                "chosen": self.replacing_technique or None,
-                "settings": dict(self.settings),
-                "llm": self.llm or None,
-                "answer": decision.answer,
-                "stopped": decision.stopped,
-                "reasons": decision.reasons,
-                "runner_up": decision.runner_up or None,
-                "assumptions": decision.assumptions,
-                "plan": decision.plan,
-                "replans": decision.replans,
-                "queries": list_queries(self.trace),
-                "ranking": decision.ranking,
-                "charts": [chart.vega_lite() for chart in self.charts],
-                "evidence": {
-                    "ids": decision.evidence.ids,
-                    "figures": decision.evidence.figures,
-                    "objections": decision.evidence.objections,
-                    "pitfalls": decision.evidence.pitfalls,
-                    "records": self.records,
-                },
-                "usage": self.usage,
-                "trace": str(path) if path else None,
-                "number": self.number or None,
-            }
+        decision, evidence = self.decision, self.decision.evidence
+        document = ResultDocument(
+            question=self.question,
+            technique=self.technique,
+            chosen=self.replacing_technique or None,
+            settings=dict(self.settings),
+            llm=self.llm or None,
+            answer=decision.answer,
+            stopped=decision.stopped,
+            reasons=decision.reasons,
+            runner_up=decision.runner_up or None,
+            assumptions=decision.assumptions,
+            plan=decision.plan,
+            replans=decision.replans,
+            queries=list_queries(self.trace),
+            ranking=decision.ranking,
+            charts=tuple(chart.vega_lite() for chart in self.charts),
+            evidence=CitedEvidence(
+                evidence.ids, evidence.figures, evidence.pitfalls, evidence.objections, records=self.records
+            ),
+            usage=self.usage,
+            trace=self.request.trace or None if self.request else None,
+            number=self.number or None,
         )
+        values: dict[str, Any] = finite_json_value(document)
         return values
 
 
-def list_queries(entries: Sequence[TraceEntry]) -> list[dict[str, Any]]:
-    """Return every action in order.
+@dataclass(frozen=True)
+class QueryLine:
+    """An action of a run: its size and duration are None if nothing came back, ``error`` if it did not fail."""
 
-    Tool and input are whole; the number of records, the seconds and the error follow.
-    """
+    tool: str
+    input: str
+    records: int | None
+    seconds: float | None
+    error: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CitedEvidence(Evidence):
+    """The evidence of a decision with the records that it cites."""
+
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultDocument:
+    """A result as JSON: the object of ``decisor ask --json`` and of the API, which takes its schema from here."""
+
+    question: Question
+    technique: str
+    chosen: str | None
+    settings: Mapping[str, str]
+    llm: str | None
+    answer: str
+    stopped: Stopped
+    reasons: tuple[str, ...]
+    runner_up: str | None
+    assumptions: tuple[str, ...]
+    plan: tuple[str, ...]
+    replans: tuple[Replan, ...]
+    queries: tuple[QueryLine, ...]
+    ranking: Ranking | None
+    charts: tuple[Mapping[str, object], ...]
+    evidence: CitedEvidence
+    usage: Usage
+    trace: str | None
+    number: int | None
+
+
+def list_queries(entries: Sequence[TraceEntry]) -> tuple[QueryLine, ...]:
+    """Return every action in order, its tool and input whole."""
     results = {result.action: result for result in events_of(entries, ActionResult)}
     queries = []
     for entry in entries:
         if isinstance(entry.event, ActionStart):
             start, result = entry.event, results.get(entry.id)
             note = result.observation.note if result and result.observation.error else ""
-            size = {"records": len(result.observation.records), "seconds": result.seconds} if result else {}
-            queries.append({"tool": start.tool, "input": start.input, **size, "error": note or None})
-    return queries
+            records, seconds = (len(result.observation.records), result.seconds) if result else (None, None)
+            queries.append(QueryLine(start.tool, start.input, records, seconds, note or None))
+    return tuple(queries)
 
 
 def write_result_file(path: str | PathLike[str], text: str) -> None:

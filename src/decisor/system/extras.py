@@ -84,7 +84,9 @@ def import_lab(module: str, user: str) -> ModuleType:
 
 def format_install_command(extra: str) -> str:
     """Format the command that installs an extra into this set-up: by pipx, pip, or uv without pip."""
-    return format_pip_install(*packages_of_extra(extra))
+    command = format_pip_install(f"decisor[{extra}]")
+    # pip takes the installed Decisor for this name; uv may ask a registry for it, so it is given the packages.
+    return format_pip_install(*packages_of_extra(extra)) if command.startswith("uv ") else command
 
 
 def format_pip_install(*words: str) -> str:

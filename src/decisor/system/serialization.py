@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -258,7 +259,10 @@ class DocumentFormat(Generic[T]):
             if kind == "missing":
                 missing.setdefault(path, []).append(str(loc[-1]))
             elif kind in ("unexpected_keyword_argument", "extra_forbidden"):
-                yield path, f"is not known here; there is {', '.join(self.known_keys(path[:-1]))}"
+                known = self.known_keys(path[:-1])
+                near = get_close_matches(str(path[-1]), known, 1)
+                hint = f" (did you mean {near[0]}?)" if near else ""
+                yield path, f"is not known here; there is {', '.join(known)}{hint}"
             elif kind == "rule":
                 told.append(path)
                 yield path, "is not a name that can stand here" if loc[-1] == "[key]" else fault["msg"]

@@ -112,7 +112,8 @@ def classify_column(name: str, cells: Sequence[Value]) -> ChartColumn:
     numbers = tuple(number_of_cell(value) for value in cells)
     if YEAR.search(name):
         # A year is a whole number too, so its name decides before the numbers do.
-        years = tuple(year_of_cell(value) for value in cells)
+        texts = map(str, cells)
+        years = tuple(seconds_of_year(int(text)) if re.fullmatch(r"\d{4}", text) else None for text in texts)
         if all(one is not None for one, value in zip(years, cells, strict=True) if value is not None):
             return ChartColumn(name, "time", tuple(cells), years)
     if all(one is not None for one, value in zip(numbers, cells, strict=True) if value is not None):
@@ -132,10 +133,6 @@ def number_of_cell(value: Value) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
         return float(value) if math.isfinite(value) else None
     return None
-
-
-def year_of_cell(value: Value) -> float | None:
-    return seconds_of_year(int(str(value))) if re.fullmatch(r"\d{4}", str(value)) else None
 
 
 def with_periods(columns: list[ChartColumn]) -> list[ChartColumn]:

@@ -80,7 +80,8 @@ def show_decision(
     for line in format_plan_lines(computed) if computed else ():
         console.print(Padding(Text(clean_for_terminal(line)), (0, 0, 0, 2), expand=False))
     own = (ranking_chart(computed, known=decision.reasons), gain_chart(computed)) if computed else ()
-    show_charts([*filter(None, own), *charts], console)
+    for chart in [*filter(None, own), *charts]:
+        show_drawing(chart_lines(chart, console.width), console)
     show_evidence(decision, records, console)
 
 
@@ -110,11 +111,6 @@ def describe_end(decision: Decision) -> str:
             return "The run failed."
         case _:
             assert_never(decision.stopped)
-
-
-def show_charts(charts: Sequence[Chart], console: Console) -> None:
-    for chart in charts:
-        show_drawing(chart_lines(chart, console.width), console)
 
 
 def show_studies(studies: Sequence[Study], console: Console) -> None:

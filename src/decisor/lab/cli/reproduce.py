@@ -43,7 +43,7 @@ def reproduce_command(
     limit_calls: Annotated[int | None, typer.Option(min=1, help="LLM calls for one case.")] = None,
     cases_at_once: Annotated[int, typer.Option(min=1, max=10_000, help="Cases at a time.")] = 8,
     max_dollars: Annotated[float | None, typer.Option(min=0.0, help="Dollars for the whole run.")] = None,
-    budget: Annotated[int | None, typer.Option(min=1, help="Tokens for the whole run.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens for the whole run.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate the cost; run nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask above one dollar.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="The tables as Markdown.")] = False,
@@ -79,7 +79,7 @@ def reproduce_command(
         cases_at_once=cases_at_once,
         calls_at_once=max(32, cases_at_once),
         max_dollars=max_dollars,
-        max_tokens=budget,
+        max_tokens=max_tokens,
     )
     code = 0
     if models:
