@@ -7,6 +7,7 @@ tool, an environment, a retriever or a decision model has to have; a technique i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
@@ -217,7 +218,7 @@ class Ranking:
     ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed,
     where not every candidate in every trial. ``left_out``: cells without a value that a sum or a mean passes over.
     ``plan``: the solver's amounts. ``today``: the outcome of what is chosen today, or of doing nothing. ``parts``: add
-    up to the best outcome.
+    up to the best outcome. ``readings``: the winner where an open question is read the other way.
     """
 
     measure: str
@@ -244,6 +245,7 @@ class Ranking:
     plan: AmountPlan | None = None
     today: float | None = None
     parts: tuple[MeasurePart, ...] = ()
+    readings: tuple[ScenarioOutcome, ...] = ()
 
     @property
     def is_read_off(self) -> bool:
@@ -309,8 +311,9 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioOutcome:
-    """The winner on the unchanged data ('now'), in a scenario, or on changed data. best: the winner ('' if nothing is
-    allowed), with its ``outcome``. usual: the outcome of the present winner; None if it is shut out.
+    """The winner on the unchanged data ('now'), in a scenario, on changed data, or by another reading of the question
+    that is the name. best: the winner ('' if nothing is allowed), with its ``outcome``. usual: the outcome of the
+    present winner; None if it is shut out. why: the reason, or why nothing was computed.
     """
 
     name: str
@@ -318,6 +321,13 @@ class ScenarioOutcome:
     outcome: float | None
     usual: float | None
     why: str = ""
+    computed: bool = True
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the present winner wins, or is as good."""
+        both = self.usual is not None and self.outcome is not None
+        return both and math.isclose(self.usual or 0.0, self.outcome or 0.0, rel_tol=1e-9)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,18 +25,16 @@ from decisor.decision_models.optimize import rank_or_solve
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import (
     CONTENDERS,
-    HIGH,
-    LOW,
     MIDDLE,
-    build_knobs,
+    build_scenario_outcome,
     choose_contenders,
     explain_broken_rules,
     explain_no_outcome,
     find_pareto_front,
-    find_turning_points,
     rank_model,
     rank_outcomes,
 )
+from decisor.decision_models.turning_points import HIGH, LOW, build_knobs, find_turning_points
 from decisor.errors import ToolError
 from decisor.parsing.whatif_request import WhatIfWish
 from decisor.system.wording import format_amount, format_count, format_ranking
@@ -73,24 +71,6 @@ def compare_scenarios(model: OpenModel, now: Outcomes) -> ScenarioComparison:
     scenes = tuple(build_scenario_outcome(model, name, one, usual) for name, one in zip(names, every, strict=True))
     note = next((f"in {name} {one.note}" for name, one in zip(names, every, strict=True) if one.note), "")
     return ScenarioComparison(names, np.stack(columns, axis=1), scenes, note)
-
-
-def build_scenario_outcome(model: OpenModel, name: str, outcomes: Outcomes, usual: int | None) -> ScenarioOutcome:
-    """Build the winner of a scenario, beside the present winner.
-
-    usual: place of the present winner; None without one.
-    """
-    order = outcomes.order(model.model.first.goal)
-    best = model.candidates.name(int(outcomes.candidates[order[0]])) if len(order) else ""
-    value = float(outcomes.values[order[0], 0]) if len(order) else None
-    if usual is None:
-        return ScenarioOutcome(name, best, value, None)
-    if outcomes.allowed[usual]:
-        return ScenarioOutcome(name, best, value, float(outcomes.values[usual, 0]))
-    why = "; ".join(explain_broken_rules(model, outcomes, usual))
-    if not why:
-        why = explain_no_outcome(model, int(outcomes.candidates[usual]), float(outcomes.values[usual, 0]))
-    return ScenarioOutcome(name, best, value, None, why)
 
 
 def compute_worst_cases(values: NDArray[np.float64], goal: Goal) -> NDArray[np.float64]:

@@ -1,9 +1,9 @@
-"""The 18 checks of a decision model on its real rows.
+"""The 19 checks of a decision model on its real rows.
 
 Each finding names the line, the candidate and the rows. Check 1 is that every statement runs. Checks 2 to 5 look at
 the numbers, the present values and the candidates that were worked by hand. Checks 6 to 13 change something and look
-at the result. Checks 14 to 18 compute the same twice, and look at joins, a second model, the solver and the numbers in
-the texts of rules. Checks on changed data end with the given seconds.
+at the result. Checks 14 to 19 compute the same twice, and look at joins, a second model, the solver, the numbers in the
+texts of rules and the arguments of functions. Checks on changed data end with the given seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from decisor.decision_models.candidates import LIMIT, explain_broken_rule
-from decisor.decision_models.client import MORE_SECONDS, OpenModel, TimeOver
+from decisor.decision_models.client import MORE_SECONDS, OpenModel, TimeOver, find_changed_arguments
 from decisor.decision_models.optimize import solve_model
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import check_joint_outcomes, find_null_cells
@@ -29,27 +29,6 @@ from decisor.decision_models.schema import Input
 from decisor.errors import ToolError
 from decisor.system.wording import format_amount, format_count
 from decisor.types import Finding
-
-CHECK_NAMES = {
-    1: "every statement is allowed, and runs",
-    2: "every candidate has one number for each measure",
-    3: "the measured present is what the books say",
-    4: "outcomes worked by hand",
-    5: "rules worked by hand",
-    6: "the outcome differs between candidates",
-    7: "every statement moves something",
-    8: "every input moves something",
-    9: "inputs push measures the way the file says",
-    10: "another unit scales the outcome",
-    11: "every rule can break and can hold, and something is allowed",
-    12: "the goal fits the name of its measure",
-    13: "rows in another order",
-    14: "alone and together are the same",
-    15: "no row is counted twice or lost in a join",
-    16: "a second model says the same",
-    17: "the solver's sum is what the SQL measures",
-    18: "numbers of the text are in the queries or the data",
-}
 
 
 @dataclass(frozen=True)
@@ -569,6 +548,13 @@ def check_rule_numbers(model: OpenModel) -> Iterator[Finding]:
                 yield Finding(18, file.line("rule", one.name, "text"), words)
 
 
+def check_arguments(model: OpenModel) -> Iterator[Finding]:
+    """Check 19: report values of functions that were given for other rows than those of today."""
+    for change in find_changed_arguments(model):
+        words = f"{change}: what it gives now is not known, so draft the model anew"
+        yield Finding(19, model.model.line("function", change.function), words, "doubt")
+
+
 def parse_text_number(text: str) -> float:
     """Parse a number with a comma or a point as its separator.
 
@@ -608,7 +594,7 @@ def check_model(model: OpenModel, second: OpenModel | None = None, seconds: floa
         second: an independent model of the same question.
     """
     subject = None
-    checks: list[Callable[[], Iterable[Finding]]] = [partial(check_solver, model)]
+    checks: list[Callable[[], Iterable[Finding]]] = [partial(check_solver, model), partial(check_arguments, model)]
     try:
         if model.model.choice:
             subject = build_subject(model, seconds)

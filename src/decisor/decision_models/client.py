@@ -11,15 +11,15 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
-from decisor.decision_models.candidates import Candidates, explain_broken_rule
+from decisor.decision_models.candidates import Candidates, explain_broken_rule, format_rule_value
 from decisor.decision_models.copies import Copy, build_machine_content, read_copies, write_machine_model
 from decisor.decision_models.outcomes import OutcomeCollector, Outcomes, Reason
-from decisor.decision_models.schema import DecisionModel
+from decisor.decision_models.schema import DecisionModel, FunctionTable
 from decisor.errors import SetupError, ToolError
 from decisor.parsing.whatif_request import DataChange
 from decisor.system.tasks import counter_of
@@ -265,11 +265,12 @@ class OpenModel:
         return max(1, CELLS // cells)
 
     def present(
-        self, scenario: str = "", changes: str = "", seconds: float = float("inf")
+        self, scenario: str = "", changes: str = "", seconds: float = float("inf"), known: Outcomes | None = None
     ) -> dict[str, dict[str, float] | None]:
         """Return the parts of each measure of what is chosen today; if that is not known, of nothing.
 
-        None for a measure that reads the choice then, or has no value.
+        None for a measure that reads the choice then, or has no value. known: outcomes on the same data, which are not
+        computed again.
 
         Raises:
             ToolError: a statement fails, or what is chosen today is no candidate.
@@ -280,10 +281,12 @@ class OpenModel:
                 candidate = self.candidates.find(tuple(map(str, choice.now)))
             except ToolError as error:
                 raise ToolError(add_line_number(self.model, f"choice.{choice.name}.now: {error}")) from error
-            outcomes = self.outcomes([candidate], scenario=scenario, changes=changes, seconds=seconds, most=0)
+            if known is None or candidate not in known.candidates:
+                known = self.outcomes([candidate], scenario=scenario, changes=changes, seconds=seconds, most=0)
+            at = known.candidates.tolist().index(candidate)
             rows = (
-                (measure, part, float(values[0]) if values[0] == values[0] else None)
-                for (measure, part), values in outcomes.parts.items()
+                (measure, part, float(values[at]) if values[at] == values[at] else None)
+                for (measure, part), values in known.parts.items()
             )
         else:
             limit = min(self._longest(1), self._bounded(seconds))
@@ -388,7 +391,19 @@ def add_line_number(model: DecisionModel, complaint: str) -> str:
     return f"line {line}: {complaint}" if line else complaint
 
 
-HEADS = ("choice", "unknown", "table", "change", "recompute", "measure", "rule", "scenario", "take", "input")
+HEADS = (
+    "choice",
+    "unknown",
+    "function",
+    "table",
+    "change",
+    "recompute",
+    "measure",
+    "rule",
+    "scenario",
+    "take",
+    "input",
+)
 
 
 NEAR = 3
@@ -485,6 +500,60 @@ def list_sample_values(copies: Mapping[str, Copy], change: DataChange) -> str:
         if texts and column.name.lower() in change.where.lower():
             return f" {column.name} is one of {', '.join(texts)}, ..."
     return ""
+
+
+@dataclass(frozen=True)
+class ArgumentChange:
+    """A row for which a function of the file was called, and that is another one today."""
+
+    function: str
+    before: str
+    """The row as it was; '' for a new one."""
+    after: str
+    """The row as it is; '' if it is gone."""
+
+    def __str__(self) -> str:
+        if not self.before:
+            return f"function.{self.function} was not called for {self.after}, a row of today"
+        now = f"today that row is {self.after}" if self.after else "which is no row of today"
+        return f"function.{self.function} was called for {self.before}, {now}"
+
+
+def find_changed_arguments(model: OpenModel) -> Iterator[ArgumentChange]:
+    """Find the rows for which each function was called and that the data of today do not hold, and new ones.
+
+    A row that is gone and the new one with the most equal cells are one that was changed. Raises ToolError.
+    """
+    functions = {one.name: one for one in model.model.functions}
+    today: dict[str, list[Mapping[str, Value]]] = {name: [] for name in functions}
+    for name, row in model.job("arguments", {}, model.model.seconds).rows if functions else ():
+        today[str(name)].append(plain_arguments(functions[str(name)], cast("Mapping[str, Value]", row)))
+    for name, one in functions.items():
+        recorded = [plain_arguments(one, row) for row in one.values]
+        new = [row for row in today[name] if row not in recorded]
+        for row in [row for row in recorded if row not in today[name]]:
+            counts = [count_equal_cells(row, other) for other in new]
+            same = new[counts.index(max(counts))] if new else None
+            if same is None or not (max(counts) or len(recorded) == len(today[name]) == 1):
+                yield ArgumentChange(name, format_cells(row), "")
+                continue
+            new.remove(same)
+            yield ArgumentChange(name, format_cells(row), format_cells(same))
+        yield from (ArgumentChange(name, "", format_cells(row)) for row in new)
+
+
+def plain_arguments(function: FunctionTable, row: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Return the arguments of a row, without what the function gave, and with numbers of 12 digits."""
+    cells = {key: cell for key, cell in row.items() if key not in function.gives}
+    return {key: float(f"{cell:.12g}") if isinstance(cell, float) else cell for key, cell in cells.items()}
+
+
+def count_equal_cells(row: Mapping[str, Value], other: Mapping[str, Value]) -> int:
+    return sum(key in other and other[key] == cell for key, cell in row.items())
+
+
+def format_cells(row: Mapping[str, Value]) -> str:
+    return ", ".join(f"{key} {format_rule_value(cell)}" for key, cell in row.items())
 
 
 def run_rule_tests(model: OpenModel, candidate: str) -> tuple[RuleTest, ...]:

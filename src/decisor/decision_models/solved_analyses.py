@@ -23,7 +23,7 @@ from decisor.decision_models.optimize import (
     rank_solved,
     solve_model,
 )
-from decisor.decision_models.ranking import HIGH, LOW
+from decisor.decision_models.turning_points import HIGH, LOW
 from decisor.errors import ToolError
 from decisor.parsing.whatif_request import WhatIfWish
 from decisor.system.wording import format_amount, format_ranking

@@ -88,7 +88,7 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
         words = rule.text or join_sql_lines(rule.test)
         yield f"Rule {rule.name}: {words} Broken by {len(broken):,} of {count:,}{example}."
     for scenario in file.scenarios:
-        yield f"Scenario {scenario.name}: {scenario.text or join_sql_lines(scenario.change)}."
+        yield f"{'Open' if scenario.open else 'Scenario'} {scenario.name}: {scenario.open} {scenario.words}".strip()
 
 
 def show_certainty(model: OpenModel) -> Iterator[str]:
@@ -270,7 +270,7 @@ def model_description_lines(model: OpenModel) -> Iterator[str]:
     if file.scenarios:
         yield (
             "- scenarios: "
-            f"{', '.join(f'{one.name} ({join_sql_lines(one.text or one.change)})' for one in file.scenarios)}"
+            f"{', '.join(f'{one.name} ({join_sql_lines(one.open or one.words)})' for one in file.scenarios)}"
         )
     spreads = [
         f"{one.name}{f' in {one.unit}' if one.unit else ''} by {one.spread}" for one in file.inputs if one.spread

@@ -60,6 +60,7 @@ class Exact:
                 f"Take the {describe_goal(ranking)} {ranking.measure}.",
             ),
             reasons=explain_ranking(ranking),
+            assumptions=tuple(rankings.reading_lines(ranking)),
         )
         run.trace.add(Conclusion(decision), run.span_id)
         return decision

@@ -17,6 +17,7 @@ from decisor.system.wording import (
     format_gain,
     format_robustness,
     format_share,
+    reading_lines,
 )
 from decisor.trace.events import ActionResult, Conclusion, MeaningChoice, NodeResult, RunStart, TraceEntry, events_of
 from decisor.types import Decision, Objection, Observation, Ranking, Record, RuleTest
@@ -291,6 +292,7 @@ def list_doubts(
         yield Doubt(join("Assumed: ", link_text(text, anchors)))
     ranking = comparison.ranking if comparison else None
     if ranking is not None:
+        yield from (Doubt(line) for line in reading_lines(ranking) if line not in decision.assumptions)
         yield from (Doubt(f"Without a value: {text}") for text in ranking.left_out)
         if ranking.stopped:
             yield Doubt("It ended early", ranking.stopped)

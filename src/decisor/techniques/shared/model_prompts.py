@@ -126,6 +126,12 @@ must = "used <= hours"
 """
 
 
+OPEN_FORM = """[scenario.with_deposit]   # for each question under open in the facts, where your file reads it one way: the other way
+open = "Is the deposit part of the price?"   # word for word
+parameter.with_deposit = 1    # and [parameter] has 0; or change = "UPDATE ..."
+"""
+
+
 def build_prompt(data: str, question: str, known: str, task: str) -> list[Message]:
     facts = f"\n\n# Facts\n{known}" if known else ""
     return [Message("system", SYSTEM + data), Message("user", f"# Question\n{question}{facts}\n# Task\n{task}")]
@@ -163,6 +169,7 @@ def build_model_prompt(data: str, question: str, known: TomlReply) -> list[Messa
         "texts. Numbers of the question are parameters ($name). What stands in the facts is not written again."
     )
     form = AMOUNTS_FORM if "unknown" in known.content else CHOICE_FORM
+    form += OPEN_FORM if known.content.get("open") else ""
     return build_prompt(data, question, known.text, f"{task}\n\n{form}")
 
 
