@@ -126,9 +126,10 @@ must = "used <= hours"
 """
 
 
-OPEN_FORM = """[scenario.with_deposit]   # for each question under open in the facts, where your file reads it one way: the other way
+OPEN_FORM = """\
+[scenario.deposit]        # for each question under open in the facts: the way in which your file does not read it
 open = "Is the deposit part of the price?"   # word for word
-parameter.with_deposit = 1    # and [parameter] has 0; or change = "UPDATE ..."
+parameter.with_deposit = 1    # where [parameter] has with_deposit = 0; or change = "UPDATE ..."
 """
 
 
