@@ -378,15 +378,32 @@ def effect_record(model: OpenModel, now: ScenarioOutcome, then: ScenarioOutcome)
     effect = None if then.outcome is None or now.outcome is None else then.outcome - now.outcome
     fields: dict[str, Value] = {
         "what if": then.name,
-        "best now": now.best,
+        "best now": now.best or None,
         f"{first.name} now": now.outcome,
-        "best then": then.best,
+        "best then": then.best or None,
         f"{first.name} then": then.outcome,
         "effect": effect,
-        f"{now.best} then": then.usual if then.usual is not None else then.why,
         "unit": first.unit,
     }
+    # Of a plan, the amounts are found anew: there is no present candidate with an outcome of its own then.
+    usual = then.usual if then.usual is not None else then.why or None
+    fields |= {} if usual is None else {f"{now.best} then": usual}
     return Record("r1", fields, source=SOURCE)
+
+
+def compare_decisions(model: OpenModel, now: Ranking | str, then: Ranking | str, what: str) -> Observation:
+    """Compare two rankings of a decision, each of which may be the reason why nothing fits."""
+    options = [None if isinstance(side, str) or not side.options else side.options[0] for side in (now, then)]
+    scenes = [
+        ScenarioOutcome(name, option.name if option else "", option.outcome if option else None, None)
+        for name, option in zip((NOW, what), options, strict=True)
+    ]
+    record, first = effect_record(model, *scenes), model.model.first
+    amounts = [format_amount(option.outcome, first.unit) for option in options if option]
+    effect = record.fields["effect"]
+    lines = [] if effect is None else [f"{first.name} {amounts[1]} instead of {amounts[0]}: {effect:+,.6g}."]
+    lines.append(f"Then: {then}" if isinstance(then, str) else format_ranking(then))
+    return Observation((record,), "\n".join(lines), total=1)
 
 
 def effect_lines(model: OpenModel, now: ScenarioOutcome, then: ScenarioOutcome) -> Iterator[str]:

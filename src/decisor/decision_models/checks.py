@@ -144,6 +144,8 @@ def is_near_written(value: float, written: float) -> bool:
 SHAKE = 1.07
 FAR = (0.5, 2.0, 10.0)
 UNIT = 7.0
+UNEVEN = "(0.2 + 4 * ((rowid * 7919) % 101) / 100.0)"
+"""Another factor for each row: weights that are all doubled would weigh the same."""
 CENTS = ("cent", "cents", "ct")
 """Of any money."""
 SMALL = "cost price expense spend wait delay risk loss waste distance time wage rent fee penalty emission shortage"
@@ -174,7 +176,7 @@ def check_statement_effects(subject: CheckSubject) -> Iterator[Finding]:
     It is tried on the unchanged data, and with every row of every input changed.
     """
     model = subject.model.model
-    changes = "; ".join(build_uneven_update(one) for one in model.inputs)
+    changes = scale_inputs(model.inputs, UNEVEN)
     counts = subject.model.statement_counts()
     for number in range(sum(counts)):
         try:
@@ -201,10 +203,10 @@ def check_inputs(subject: CheckSubject) -> Iterator[Finding]:
     model = subject.model.model
     for column in model.inputs:
         line = model.line("input", column.name)
-        shaken = subject.rerun(changes=build_scaling_updates([column], SHAKE))
+        shaken = subject.rerun(changes=scale_inputs([column], SHAKE))
         if have_close_outcomes(shaken, subject.outcomes):
             # A small change may stop short of a threshold, so larger and uneven ones are tried too.
-            further = [*(build_scaling_updates([column], more) for more in FAR), build_uneven_update(column)]
+            further = [*(scale_inputs([column], more) for more in FAR), scale_inputs([column], UNEVEN)]
             if not all(have_close_outcomes(subject.rerun(changes=changes), subject.outcomes) for changes in further):
                 continue
             words = f'input "{column.name}" moves no outcome and no rule: use it, or write [input] whole without it'
@@ -264,7 +266,7 @@ def check_units(subject: CheckSubject) -> Iterator[Finding]:
         ]
         if not of_unit or not base_unit(measure.unit):
             continue
-        scaled = subject.rerun(changes=build_scaling_updates(of_unit, UNIT))
+        scaled = subject.rerun(changes=scale_inputs(of_unit, UNIT))
         now = subject.outcomes.values[:, at]
         apart = ~np.isclose(scaled.values[:, at], UNIT * now, rtol=1e-6, equal_nan=True)
         if apart.any():
@@ -328,15 +330,9 @@ def check_row_order(subject: CheckSubject) -> Iterator[Finding]:
             yield Finding(13, model.model.line("rule", name), f"rule {name} {words}")
 
 
-def build_scaling_updates(inputs: list[Input], factor: float) -> str:
-    """Build UPDATE statements that multiply inputs by a factor."""
+def scale_inputs(inputs: Iterable[Input], factor: object) -> str:
+    """Build UPDATE statements that multiply inputs by a factor, a number or SQL."""
     return "; ".join(f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * {factor}' for one in inputs)
-
-
-def build_uneven_update(one: Input) -> str:
-    """Build an UPDATE that multiplies each row by another factor. Weights that are all doubled would weigh the same."""
-    factor = "(0.2 + 4 * ((rowid * 7919) % 101) / 100.0)"
-    return f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * {factor}'
 
 
 def base_unit(unit: str) -> str:
@@ -506,12 +502,9 @@ def build_shaking_updates(subject: CheckSubject, number: int) -> str:
     """
     if not number:
         return ""
-    factor = "(0.8 + 0.4 * ((rowid * {0} + {1}) % 101) / 100.0)"
-    return "; ".join(
-        f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * '
-        + factor.format(7919 + 2 * number, 31 * number + at)
-        for at, one in enumerate(subject.model.model.inputs)
-    )
+    factor = f"(0.8 + 0.4 * ((rowid * {7919 + 2 * number} + {31 * number} + {{}}) % 101) / 100.0)"
+    inputs = enumerate(subject.model.model.inputs)
+    return "; ".join(scale_inputs([one], factor.format(at)) for at, one in inputs)
 
 
 def check_solver(model: OpenModel) -> Iterator[Finding]:

@@ -29,6 +29,10 @@ NAMED_ROWS = 8
 MOST_TIES = 3
 NONE_ALLOWED: tuple[str, ...] = ("none allowed",)
 Rows = Sequence[Mapping[str, Value]]
+ONE_CHOICE = (
+    "Several choices are for the solver. To have every candidate computed, write one choice: the rows of all (UNION "
+    'ALL) with a column kind, and take = "one per kind"'
+)
 
 
 class NothingFits(ToolError):
@@ -499,24 +503,37 @@ def rank_or_solve(
     linear.
 
     Raises:
-        ToolError: there are too many candidates, and the model is not linear.
+        ToolError: there are too many candidates or several choices, and the model is not linear.
     """
-    limit = min(seconds, SOLVE_SECONDS)
-    if not model.model.choice:
+
+    def solve() -> Ranking:
+        limit = min(seconds, SOLVE_SECONDS)
         return rank_solved(model, seconds=limit, scenario=scenario, changes=changes, trials=trials, stepped=stepped)
-    if is_enumerable(model):
+
+    def compute() -> Ranking:
         return rank_model(model, trials=trials, seconds=seconds, scenario=scenario, changes=changes, progress=progress)
+
+    if model.model.choice and is_enumerable(model):
+        return compute()
     try:
-        return rank_solved(model, seconds=limit, scenario=scenario, changes=changes, trials=trials, stepped=stepped)
+        return solve()
     except ToolError as error:
-        count = len(model.candidates)
-        if "not linear" not in str(error) or model.model.change or model.model.recompute:
+        if "not linear" not in str(error) or model.model.change or model.model.recompute or model.model.unknowns:
             raise
+        if not model.model.choice:
+            raise ToolError(f"{error}. {ONE_CHOICE}") from error
+        count = len(model.candidates)
         if count <= LIMIT:  # slow, but it can be computed
-            return rank_model(
-                model, trials=trials, seconds=seconds, scenario=scenario, changes=changes, progress=progress
-            )
+            return compute()
         raise ToolError(f"There are {count:,} candidates, more than {LIMIT:,} to compute, and {error}") from error
+
+
+def rank_or_explain(model: OpenModel, seconds: float, scenario: str = "", changes: str = "") -> Ranking | str:
+    """Return the ranking without trials, or why nothing fits."""
+    try:
+        return rank_or_solve(model, trials=0, seconds=seconds, scenario=scenario, changes=changes, stepped=False)
+    except NothingFits as error:
+        return str(error)
 
 
 def is_enumerable(model: OpenModel) -> bool:

@@ -18,7 +18,8 @@ import numpy as np
 from decisor.decision_models import analyses, solved_analyses
 from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
 from decisor.decision_models.client import OpenModel
-from decisor.decision_models.fragments import answer_fragment, is_fragment, rank_or_nothing
+from decisor.decision_models.fragments import answer_fragment, is_fragment
+from decisor.decision_models.optimize import rank_or_explain
 from decisor.decision_models.schema import Measure
 from decisor.errors import SetupError, ToolError
 from decisor.parsing.whatif_request import WhatIfWish, parse_wish
@@ -182,7 +183,7 @@ class ModelTool:
         self.start_clock(self.seconds)
         try:
             if is_fragment(text):
-                self.usual = self.usual or rank_or_nothing(self.model, self.seconds)
+                self.usual = self.usual or rank_or_explain(self.model, self.seconds)
                 return answer_fragment(self.model, self.usual, text, self.seconds)
             wish = self.wish(text)
             seconds = self.seconds if wish.seconds == float("inf") else wish.seconds
