@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from decisor.decision_models.candidates import Candidates, explain_broken_rule, format_rule_value
 from decisor.decision_models.copies import Copy, build_machine_content, read_copies, write_machine_model
@@ -26,10 +26,6 @@ from decisor.system.tasks import counter_of
 from decisor.system.text import quote_identifier
 from decisor.system.wording import format_count
 from decisor.types import BulkSource, RuleTest, Table, Value
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 
 FIRST = 16
 SMALL = 200_000
@@ -407,12 +403,10 @@ HEADS = (
 
 
 NEAR = 3
-DEEPEST = 200
-"""Brackets and the like in one change."""
 
 
 def build_updates(model: OpenModel, changes: Iterable[DataChange]) -> str:
-    """Build the UPDATE statements of some changes, one column each. The worker checks them again by its own list.
+    """Build the UPDATE statements of some changes, one column each. The worker checks that they are no more than that.
 
     Raises:
         ToolError: there is no such table or column, it is another statement, or it changes no row.
@@ -441,45 +435,7 @@ def build_update(copies: Mapping[str, Copy], change: DataChange) -> str:
     columns = [column.name for column in copies[table].columns]
     column = resolve_name(change.column, columns, f"column of {table}")
     where = f" WHERE {change.where}" if change.where else ""
-    return check_single_update(
-        f"UPDATE {quote_identifier(table)} SET {quote_identifier(column)} = {change.value}{where}", table, column
-    )
-
-
-def check_single_update(text: str, table: str, column: str) -> str:
-    """Check that a statement is one UPDATE of this column and nothing else; return it as parsed."""
-    import sqlglot
-    from sqlglot import exp
-    from sqlglot.errors import SqlglotError
-
-    # The parser of sqlglot recurses on brackets.
-    if text.count("(") > DEEPEST:
-        raise ToolError("This change is nested too deeply.")
-    try:
-        trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
-    except (SqlglotError, RecursionError) as error:
-        # sqlglot underlines the place of a fault with escape codes of a terminal.
-        complaint = " ".join(str(error).replace("\x1b[4m", "").replace("\x1b[0m", "").split())[:200]
-        raise ToolError(f"{text} is not DuckDB's SQL: {complaint}") from error
-    tree = trees[0] if len(trees) == 1 else None
-    if not isinstance(tree, exp.Update) or not sets_only(tree, table, column):
-        raise ToolError(f"Only {table}.{column} may be changed here, by one expression and one condition.")
-    return str(tree.sql("duckdb"))
-
-
-def sets_only(tree: exp.Expr, table: str, column: str) -> bool:
-    from sqlglot import exp
-
-    # FROM, RETURNING and the like would read or show other rows.
-    own = {name for name, value in tree.args.items() if value} <= {"this", "expressions", "where"}
-    place = tree.expressions[0] if len(tree.expressions) == 1 else None
-    return (
-        own
-        and tree.this.name == table
-        and isinstance(place, exp.EQ)
-        and isinstance(place.this, exp.Column)
-        and place.this.name == column
-    )
+    return f"UPDATE {quote_identifier(table)} SET {quote_identifier(column)} = {change.value}{where}"
 
 
 def resolve_name(name: str, there: Sequence[str], kind: str) -> str:
