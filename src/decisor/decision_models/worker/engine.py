@@ -302,14 +302,12 @@ class Machine:
         return self.count(f"({query})"), dict(zip(names, plain[0], strict=True)) if plain else None
 
     def count_updated_rows(self, text: str) -> Table:
-        """Count the rows that each UPDATE of one column would change in the present tables, and all rows of the table."""
+        """Count the rows that each UPDATE of one column would change now, and all rows of the table."""
         rows = []
         for statement in self.before("", text):
-            # FROM, RETURNING and the like would read or show other rows.
-            clauses, columns = (
-                {name for name, value in statement.tree.args.items() if value},
-                assigned_columns(statement),
-            )
+            # FROM and the like would read other rows.
+            clauses = {name for name, value in statement.tree.args.items() if value}
+            columns = assigned_columns(statement)
             if len(columns) != 1 or len(statement.tree.expressions) != 1 or clauses - {"this", "expressions", "where"}:
                 place = ".".join([statement.target, *columns[:1]])
                 raise ToolError(f"Only {place} may be changed here, by one expression and one condition.")
