@@ -202,6 +202,7 @@ LATER = (
     "Ranking.plan",
     "Ranking.today",
     "Ranking.parts",
+    "Ranking.readings",
 )
 """Fields that came after the first records, which may do without them."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
