@@ -1,13 +1,11 @@
 """The types that all parts share: questions, actions, records, decisions, rankings and protocols.
 
-All are frozen: nothing here changes once it is made. First stand the nouns of a run, then a ranking and the studies
-beside it, then the evidence of a decision and the findings of checks. The protocols name the methods that an LLM, a
-tool, an environment, a retriever or a decision model has to have; a technique is ``Technique`` in ``runtime.run``.
+All are frozen. First stand the nouns of a run, then a ranking and the studies beside it, then the evidence of a
+decision and the findings of checks. The protocols name the methods that others have to have; see ``runtime.run`` too.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
@@ -60,8 +58,7 @@ class Environment(Protocol):
 
     ``fork`` returns an independent copy of its changing parts; read-only parts may be shared.
 
-    It may have ``forms()``, what each tool speaks (sql, cypher, passages), and ``wrong_form(answer)``: why a text can
-    be no answer here, '' where it can. That is its form alone, never whether it is right.
+    It may have ``forms()``, what each tool speaks, and ``wrong_form(answer)``: why a text is no answer by its form.
     """
 
     def tools(self) -> tuple[str, ...]: ...
@@ -215,10 +212,10 @@ class Ranking:
     measured; ``varied`` says which and how (``varied_percent``: all alike). ``winners``: who came first in the trials.
     ``compared`` of ``candidates`` were computed (None: not known), ``excluded_count`` of them may not be chosen;
     ``excluded`` are the nearest of these, ``excluded_by`` counts them by rule. ``stopped``: what ended it early.
-    ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed,
-    where not every candidate in every trial. ``left_out``: cells without a value that a sum or a mean passes over.
-    ``plan``: the solver's amounts. ``today``: the outcome of what is chosen today, or of doing nothing. ``parts``: add
-    up to the best outcome. ``readings``: the winner where an open question is read the other way.
+    ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed.
+    ``left_out``: cells without a value that a sum or a mean passes over. ``plan``: the solver's amounts. ``today``: the
+    outcome of what is chosen today, or of doing nothing. ``parts``: add up to the best outcome. ``readings``: the
+    winner where an open question is read the other way.
     """
 
     measure: str
@@ -311,9 +308,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioOutcome:
-    """The winner on the unchanged data ('now'), in a scenario, on changed data, or by another reading of the question
-    that is the name. best: the winner ('' if nothing is allowed), with its ``outcome``. usual: the outcome of the
-    present winner; None if it is shut out. why: the reason, or why nothing was computed.
+    """The winner on the data ('now'), in a scenario, on changed data, or by another reading of the question. best: ''
+    if nothing is allowed. usual: the outcome of the present winner; None if it is shut out. is_same: it is as good.
     """
 
     name: str
@@ -322,12 +318,7 @@ class ScenarioOutcome:
     usual: float | None
     why: str = ""
     computed: bool = True
-
-    @property
-    def is_same(self) -> bool:
-        """Whether the present winner wins, or is as good."""
-        both = self.usual is not None and self.outcome is not None
-        return both and math.isclose(self.usual or 0.0, self.outcome or 0.0, rel_tol=1e-9)
+    is_same: bool = False
 
 
 @dataclass(frozen=True, slots=True)

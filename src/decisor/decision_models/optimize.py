@@ -475,7 +475,9 @@ def solve_readings(model: OpenModel, best: SolvedPlan, seconds: float) -> Iterat
             continue
         name = name_other_plan(best, plan, 1) if plan.parts else ""
         outcomes = [one.value if one.parts else None for one in (plan, held)]
-        yield ScenarioOutcome(scenario.open, name, *outcomes, ", ".join(list_conflicting_rules(held)))
+        is_same = bool(held.parts) and bool(is_tied(np.array([held.value]), plan.value).all())
+        why = ", ".join(list_conflicting_rules(held))
+        yield ScenarioOutcome(scenario.open, name, *outcomes, why, is_same=is_same)
     yield from (describe_not_computed(question, NO_READING) for question in model.model.open)
 
 

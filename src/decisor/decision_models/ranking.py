@@ -430,7 +430,8 @@ def build_scenario_outcome(model: OpenModel, name: str, outcomes: Outcomes, usua
     if usual is None:
         return ScenarioOutcome(name, best, value, None)
     if outcomes.allowed[usual]:
-        return ScenarioOutcome(name, best, value, float(outcomes.values[usual, 0]))
+        ties = order[: measure_lead(outcomes.values[order, 0])[0]]
+        return ScenarioOutcome(name, best, value, float(outcomes.values[usual, 0]), is_same=usual in ties)
     why = "; ".join(explain_broken_rules(model, outcomes, usual))
     if not why:
         why = explain_no_outcome(model, int(outcomes.candidates[usual]), float(outcomes.values[usual, 0]))
