@@ -22,10 +22,7 @@ class Pricing(Protocol):
 
 
 class LLM(Protocol):
-    """An LLM: anything that completes messages.
-
-    It may have a ``price``, a Pricing, or None where it is not known: a limit of dollars needs one.
-    """
+    """An LLM: anything that completes messages. It may have a ``price``, a Pricing; a limit of dollars needs one."""
 
     @property
     def name(self) -> str: ...
