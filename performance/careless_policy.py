@@ -344,6 +344,7 @@ async def play_kind(
     if kind == "measure queried":
         worlds = [world for world in worlds if world.other_unit != world.unit]
     fitting = [one for one in released if one.fits(kind) or (is_true and len(one.allowed) > 1)]
+    random.Random(f"{options.seed} {kind}").shuffle(fitting)  # of both kinds of question
     n = len(fitting) if released and is_true else n if fitting or not released else 0
     with tempfile.TemporaryDirectory() as folder:
         for at in range(n):

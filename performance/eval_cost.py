@@ -23,8 +23,8 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from decisor.lab.evaluation.case_run import CaseAttempt, run_case
-from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import CaseSample, Suite, Tally, evaluate_suite
+from decisor.lab.evaluation.store import open_store
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently

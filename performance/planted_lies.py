@@ -27,7 +27,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from decisor.errors import ParseError
 from decisor.lab.statistics import wilson
-from decisor.techniques.shared.answer import Trajectory, parse_final_answer
+from decisor.techniques.shared.analyst import FINAL_ANSWER
+from decisor.techniques.shared.answer import Trajectory, build_final_answer_form
 from planted import (
     answer_texts,
     answer_texts_fifth,
@@ -113,7 +114,7 @@ def objections(case: Case, text: str) -> list[str]:
     """What is said against an answer."""
     trajectory = Trajectory(case.asked, case.steps)
     try:
-        decision = parse_final_answer(text, trajectory)
+        decision = build_final_answer_form(trajectory, FINAL_ANSWER).read_text(text)
     except ParseError as complaint:
         return [str(complaint)]
     return [objection.text for objection in decision.evidence.objections]

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import open_store
 from decisor.lab.report.document import make_report
 from decisor.lab.report.page import write_page
 from head import words

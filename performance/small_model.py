@@ -24,7 +24,7 @@ from decisor.errors import LLMError, ParseError
 from decisor.lab.benchmark import Bench, Case, open_bench
 from decisor.llms.choose import choose_llm
 from decisor.llms.shared import close_llm
-from decisor.parsing.labelled import LabelledReply, Move
+from decisor.parsing.labelled import LabelledReply
 from decisor.parsing.plan import PlanGraph
 from decisor.parsing.prompting import Calling
 from decisor.parsing.reply_form import Form
@@ -92,7 +92,7 @@ class FirstReply(Run):
 
 
 def fault_of(value: object, tools: Sequence[str], wording: str) -> str:
-    if isinstance(value, Move) and value.action is not None and value.action.tool not in tools:
+    if isinstance(value, LabelledReply) and value.call is not None and value.call.tool not in tools:
         return "unknown_tool"
     return "copied" if any(is_copied(text, wording) for text in texts_of(value)) else ""
 
@@ -102,8 +102,6 @@ def texts_of(value: object) -> Iterator[str]:
     match value:
         case LabelledReply(call=call, answer=answer):
             yield from (call.input if call else "", answer or "")
-        case Move(action=action, answer=answer):
-            yield from (action.input if action else "", answer or "")
         case PlanGraph(parts=parts):
             yield from (part.query for part in parts)
         case Decision(answer=answer):

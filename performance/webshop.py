@@ -13,7 +13,6 @@ import os
 import random
 import resource
 import statistics
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,8 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from decisor.lab.webshop.products import load_products, open_disk_stock, product_search_text, write_stock
-from decisor.lab.webshop.search import extract_terms
+from decisor.lab.webshop.products import load_products, product_search_text
+from decisor.lab.webshop.search import build_bm25_index, extract_terms
 from decisor.lab.webshop.shop import Shop, WebShop, list_clickable, open_shop
 from decisor.types import Action
 
@@ -61,7 +60,7 @@ async def walk(shop: Shop, steps: int = 5000) -> dict[str, list[float]]:
 
 
 def ranks(shop: Shop, find: Callable[[str], Sequence[int]]) -> str:
-    found = [(shop.stock.number(goal.asin), list(find(goal.text.lower()))) for goal in shop.goals[:500]]
+    found = [(shop.numbers[goal.asin], list(find(goal.text.lower()))) for goal in shop.goals[:500]]
     at = [hits.index(gold) if gold in hits else -1 for gold, hits in found]
     return f"first {at.count(0)}, in ten {sum(0 < one < 10 for one in at)} more, missing {at.count(-1)}"
 
@@ -129,13 +128,13 @@ def main() -> None:
         return
     before = peak_mb()
     seconds, shop = timed(open_shop, given.folder)
-    size = f"{len(shop.stock):,} products, {len(shop.goals):,} goals"
+    size = f"{len(shop.products):,} products, {len(shop.goals):,} goals"
     print(f"{size}: loaded in {seconds:.2f} s, {peak_mb() - before:.0f} MB")
     took = asyncio.run(walk(shop))
     for kind, times in [*took.items(), ("step", took["search"] + took["click"])]:
         slow = sorted(times)[int(0.99 * len(times))]
         print(f"{kind:7} {milli(times)} ms median, {1000 * slow:.3f} ms at 99 %, {len(times)} times")
-    texts = [product_search_text(shop.stock[number]) for number in range(len(shop.stock))]
+    texts = list(map(product_search_text, shop.products))
     queries = [goal.text.lower() for goal in shop.goals[:500]]
     ours = [timed(shop.index.find, query, 50)[0] for query in queries]
     print(f"ours   {ranks(shop, lambda query: shop.index.find(query, 50))}; {milli(ours)} ms")
@@ -152,19 +151,15 @@ def main() -> None:
 
 
 def grown(folder: Path, times: int) -> None:
-    """A shop of many copies, made and kept on disk, then opened."""
+    """The search index of a shop of many copies."""
     before, items = peak_mb(), list(load_products(folder))
-    copies = (replace(item, asin=f"{item.asin}{number}") for number in range(times) for item in items)
-    with tempfile.TemporaryDirectory() as place:
-        seconds, _ = timed(write_stock, copies, Path(place) / "kept")
-        size = sum(path.stat().st_size for path in (Path(place) / "kept").iterdir()) / 2**20
-        told = f"made in {seconds:.1f} s, {peak_mb() - before:.0f} MB more, {size:.0f} MB on disk"
-        print(f"{times * len(items):,} products: {told}")
-        seconds, (stock, index) = timed(open_disk_stock, Path(place) / "kept")
-        print(f"opened in {seconds:.2f} s")
-        found = [timed(index.find, item.title, 50)[0] for item in items[:300]]
-        looked = [timed(stock.__getitem__, number)[0] for number in range(0, len(stock), max(1, len(stock) // 1000))]
-        print(f"search {milli(found)} ms median, a product {milli(looked)} ms")
+    copies = [replace(item, asin=f"{item.asin}{number}") for number in range(times) for item in items]
+    began = time.process_time()
+    index = build_bm25_index(map(product_search_text, copies), extract_terms)
+    seconds = time.process_time() - began
+    print(f"{len(copies):,} products: indexed in {seconds:.1f} s of CPU, {peak_mb() - before:.0f} MB more")
+    found = [timed(index.find, item.title, 50)[0] for item in items[:300]]
+    print(f"search {milli(found)} ms median")
 
 
 def milli(seconds: Sequence[float]) -> str:

@@ -16,8 +16,8 @@ from aiohttp import web
 import decisor
 from decisor.cli.output import print_error
 from decisor.errors import BudgetExceeded, LLMError, SetupError
-from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Suite, evaluate_suite
+from decisor.lab.evaluation.store import open_store
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.llms.prices import Price
 from decisor.llms.shared import ConcurrencyLimit, Journal, SharedLLM

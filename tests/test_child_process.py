@@ -17,7 +17,7 @@ from decisor.documents.reader import ParserProcess
 from decisor.sandbox.engines import make_paths_absolute
 from decisor.sandbox.process import Worker, worker_start
 from decisor.system import processes as child_process
-from decisor.techniques.shared.query_scorer import grow_trees_in_process
+from decisor.techniques.shared.query_scorer import grow_trees
 
 SOURCE = str(Path(__file__).resolve().parents[1] / "src")
 NAMES = ("json", "numpy", "apsw", "sklearn", "selectolax", "runpy", "io", "struct", "sitecustomize", "usercustomize")
@@ -109,7 +109,7 @@ async def test_the_process_of_a_database_runs_nothing_of_its_folder_and_a_relati
 @pytest.mark.slow
 def test_the_process_that_grows_trees_runs_nothing_of_the_folder(standing: Path) -> None:
     rows = np.arange(400, dtype=np.float32).reshape(200, 2)
-    assert grow_trees_in_process(rows, rows[:, 0].astype(np.float64), 2, 0).depth > 0
+    assert grow_trees(rows, rows[:, 0].astype(np.float64), 2, 0).depth > 0
     assert not ran(standing)
 
 

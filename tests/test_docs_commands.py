@@ -20,7 +20,7 @@ import pytest
 
 from decision_shops import CLOSE, SITES, database
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import open_store
 from definition_shops import DEFINITIONS, definitions_file, shop
 from definitions.test_definitions_check import manifest
 from servers.openai_server import serve_threaded

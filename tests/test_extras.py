@@ -39,10 +39,6 @@ def test_a_package_that_nobody_promises_is_named_by_its_extra() -> None:
             "neo4j",
             "from decisor.graphs.load import load_nodes_and_edges as load; load('bolt://127.0.0.1:1', [], [])",
         ),
-        (
-            "psycopg",
-            "from decisor.lab.evaluation.postgres_store import open_postgres_store as o; o('postgresql://h/d')",
-        ),
         ("tantivy", "from decisor.documents.search import build_analyzer; build_analyzer()"),
     ],
 )

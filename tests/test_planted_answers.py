@@ -3,7 +3,8 @@
 import random
 import re
 
-from decisor.techniques.shared.answer import Trajectory, parse_final_answer
+from decisor.techniques.shared.analyst import FINAL_ANSWER
+from decisor.techniques.shared.answer import Trajectory, build_final_answer_form
 from planted import (
     answer_texts,
     answer_texts_fresh,
@@ -37,7 +38,7 @@ def test_a_lie_changes_one_place_of_an_answer_that_can_be_read() -> None:
         if case is None:
             continue
         true = write(phrasing, case, "seed")
-        decision = parse_final_answer(true, Trajectory(case.asked, case.steps))
+        decision = build_final_answer_form(Trajectory(case.asked, case.steps), FINAL_ANSWER).read_text(true)
         assert decision.answer == case.candidates[0].name
         assert decision.runner_up
         for lie in tell_lies(phrasing, case, "seed"):

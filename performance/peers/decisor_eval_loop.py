@@ -12,8 +12,8 @@ from pathlib import Path
 
 from decisor.databases.sql import SqlTool
 from decisor.lab.benchmark import Case, Score
-from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Suite, Tally, evaluate_suite
+from decisor.lab.evaluation.store import open_store
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.techniques.iter_rag import IterRAG
 from decisor.tools.toolbox import Toolbox

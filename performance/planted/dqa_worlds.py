@@ -44,7 +44,8 @@ class DqaWorld:
         firsts = {"measure read": self.first_by_other, "unordered limit": self.first_unordered}
         # Where a column has no unit, nothing contradicts another one; and no query need name the home of a country.
         unfit = ("unit", "measure queried", *(["home, queried"] if "country" in self.world.joined else []))
-        return len(self.allowed) > 3 and firsts.get(kind) != self.allowed[0] and kind not in unfit
+        least = 4 if kind in ("no row, stored", "own order") else 2
+        return len(self.allowed) >= least and firsts.get(kind) != self.allowed[0] and kind not in unfit
 
 
 def build_world(case: Case, scenario: Scenario, options: Sequence[Option]) -> World:

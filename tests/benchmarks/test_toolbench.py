@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from data import DATA
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome
+from decisor.lab.judges import OwnLLM
 from decisor.lab.toolbench.bench import (
     Incidence,
     ToolBenchBench,
@@ -284,7 +285,12 @@ async def test_a_live_server_is_asked_as_the_release_asks_and_its_key_never_come
 
 async def test_what_an_llm_made_up_is_marked_in_the_record() -> None:
     llm = ScriptedLLM(['```json\n{"error": "", "response": {"sky": "blue"}}\n```', "no idea"])
-    env = ToolServer(TASK, ApiAnswers(RecordedAnswers(CALLS), simulated=SimulatedAnswers(llm, RecordedAnswers(CALLS))))
+    env = ToolServer(
+        TASK,
+        ApiAnswers(
+            RecordedAnswers(CALLS), simulated=SimulatedAnswers(OwnLLM("m", llm).for_case(), RecordedAnswers(CALLS))
+        ),
+    )
     (record,) = (await env.step(Action("from_now_for_sky_net_v2", '{"city": "Lier", "days": 1}'))).records
     assert record.source == "simulated" and "no API said this" in str(record.fields["simulated"])
     assert record.fields["response"] == '{"sky": "blue"}'
@@ -298,7 +304,7 @@ async def test_what_an_llm_made_up_is_marked_in_the_record() -> None:
 async def test_a_call_without_a_parameter_that_is_needed_is_an_error_also_where_no_api_is_reached() -> None:
     bare = RecordedCall("Weather", "sky_net_v2_for_Weather", "from_now", '{"city": "Lier"}', RAIN)
     llm = ScriptedLLM([])
-    for simulated in (None, SimulatedAnswers(llm, RecordedAnswers([]))):
+    for simulated in (None, SimulatedAnswers(OwnLLM("m", llm).for_case(), RecordedAnswers([]))):
         env = ToolServer(TASK, ApiAnswers(RecordedAnswers([bare]), simulated=simulated))
         error, _ = await step(env, "from_now_for_sky_net_v2", '{"days": 1}')
         assert error == "Bad input: from_now_for_sky_net_v2 needs city." and status_of_error(error) == 2

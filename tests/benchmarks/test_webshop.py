@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from data import DATA
 from decisor.errors import SetupError
 from decisor.lab.webshop.bench import COLOURS, WebShopBench, find_nouns_by_rule, rate_purchase
-from decisor.lab.webshop.products import Goal, Product, is_stock, load_products, make_goals, product_search_text
+from decisor.lab.webshop.products import Goal, Product, load_products, make_goals, product_search_text
 from decisor.lab.webshop.search import STOP_WORDS, build_bm25_index, extract_terms
 from decisor.lab.webshop.shop import Shop, ShopView, WebShop, format_order, list_clickable, open_shop
 from decisor.llms.scripted import ScriptedLLM
@@ -92,8 +92,8 @@ def visit(env: WebShop, *actions: str) -> Observation:
 
 
 def test_released_files_are_read_as_the_release_reads_them(shop: Shop) -> None:
-    brass, oak, paper = (shop.stock[number] for number in range(3))
-    assert len(shop.stock) == 14
+    brass, oak, paper = (shop.products[number] for number in range(3))
+    assert len(shop.products) == 14
     assert brass.options == {"color": ("red", "navy blue"), "size": ("s | m",)}
     assert (brass.price_tag, oak.price_tag, paper.price_tag) == ("$19.99", "$40.0 to $60.0", "$100.0")
     assert 40 <= shop.price(oak) <= 60
@@ -247,14 +247,14 @@ def test_a_reward_is_from_0_to_1(
 
 def test_a_worked_reward(shop: Shop) -> None:
     """Of 2 attributes, 2 options and the price (5 parts): both attributes by name, one option, the price: 4 / 5."""
-    brass = shop.stock[0]
+    brass = shop.products[0]
     goal = Goal("", brass.asin, ("hand made", "desk lamp"), (("color", "red"), ("size", "s | m")), 20.0)
     assert rate_purchase(brass, {"color": "red"}, 19.99, goal, brass, find_nouns_by_rule).reward == pytest.approx(4 / 5)
     assert rate_purchase(brass, {"color": "red", "size": "s | m"}, 19.99, goal, brass, find_nouns_by_rule).reward == 1
     assert rate_purchase(
         brass, {"color": "red", "size": "s | m"}, 20.01, goal, brass, find_nouns_by_rule
     ).reward == pytest.approx(4 / 5)
-    paper = shop.stock[2]
+    paper = shop.products[2]
     other = rate_purchase(paper, {}, 100.0, goal, brass, find_nouns_by_rule)
     assert (other.type, other.attributes, other.price, other.reward) == (1, 0, 0, 0)
     assert len(COLOURS) == 102
@@ -293,7 +293,7 @@ async def test_the_bench_scores_the_order_that_the_decision_names_and_the_first_
 def ranks(shop: Shop, found: list[list[int]]) -> tuple[int, int, int]:
     """For the goals 0 to 499: how often the gold item is first, in the first ten but not first, and missing."""
     at = [
-        hits.index(shop.stock.number(goal.asin)) if shop.stock.number(goal.asin) in hits else -1
+        hits.index(shop.numbers[goal.asin]) if shop.numbers[goal.asin] in hits else -1
         for goal, hits in zip(shop.goals, found, strict=False)
     ]
     return at.count(0), sum(0 < one < 10 for one in at), at.count(-1)
@@ -313,9 +313,9 @@ def test_the_gold_items_ranks_are_those_of_lucene_and_those_of_the_specification
         stems = [stem(word) for word in re.findall(r"\w+", text) if word not in STOP_WORDS]
         return [one for one in stems if one.strip("_")]
 
-    index = build_bm25_index((product_search_text(shop.stock[number]) for number in range(1000)), plain)
+    index = build_bm25_index((product_search_text(shop.products[number]) for number in range(1000)), plain)
     # Plain words split "40.00", so the draws of price limits count: 269 to 274 for the seeds 0 to 5.
-    drawn = replace(shop, goals=make_goals(shop.stock.with_instruction(), "synthetic", seed=2))
+    drawn = replace(shop, goals=make_goals(shop.products, "synthetic", seed=2))
     found = [index.find(goal.text.lower(), 50) for goal in drawn.goals[:500]]
     assert ranks(drawn, found) == (273, 181, 2)
 
@@ -340,30 +340,10 @@ def test_rules_of_thumb_get_the_rewards_of_the_specification() -> None:
     assert means["gold"][0] == pytest.approx(0.994, abs=0.001)
 
 
-def test_a_kept_shop_is_the_same_shop_and_is_made_once(folder: Path, shop: Shop, tmp_path: Path) -> None:
-    place = tmp_path / "kept"
-    first = open_shop(folder, keep_in=place)
-    made = (place / "products.db").stat().st_mtime_ns
-    again = open_shop(folder, keep_in=place)
-    assert is_stock(place) and (place / "products.db").stat().st_mtime_ns == made
-    assert not [path for path in tmp_path.iterdir() if path != place]
-    for other in (first, again):
-        assert len(other.stock) == 14 and other.goals == shop.goals
-        assert all(other.stock[number] == shop.stock[number] for number in range(14))
-        for query in ("lamp", "brass desk"):
-            assert other.find(query) == shop.find(query)
-        walked = [
-            visit(WebShop(one, "a lamp"), "search[oak]", "click[b000000002]", "click[buy now]") for one in (other, shop)
-        ]
-        assert walked[0] == walked[1]
-    with pytest.raises(KeyError):
-        again.item("B9")
-
-
 @needs_data
 def test_the_order_of_goals_does_not_hang_on_the_seed_of_prices() -> None:
     shop = small()
-    again = make_goals(shop.stock.with_instruction(), "synthetic", seed=7)
+    again = make_goals(shop.products, "synthetic", seed=7)
     assert [(goal.asin, goal.options) for goal in again] == [(goal.asin, goal.options) for goal in shop.goals]
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import BudgetExceeded, LLMError
-from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import evaluate_suite
+from decisor.lab.evaluation.store import open_store
 from decisor.llms.facts import find_slots
 from decisor.llms.shared import limit_concurrency
 from decisor.runtime.budget import Budget, Limits

@@ -11,7 +11,7 @@ import pytest
 from decisor.cli import run_command_line
 from decisor.lab.benchmark import Outcome, State
 from decisor.lab.cli import evaluate
-from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import open_store
 from decisor.lab.evaluation.suite import format_suite_table
 from decisor.types import Usage
 from evaluation.small import model

@@ -14,12 +14,11 @@ import pytest
 from decisor.cli import run_command_line
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.postgres_store import open_store
-from decisor.lab.evaluation.store import CaseTask
+from decisor.lab.evaluation.store import CaseTask, open_store
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Budget
 from decisor.runtime.run import Run
-from decisor.techniques.replay.rerun import Edit, rerun_with_edits
+from decisor.techniques.replay.rerun import Edit, rerun_with_edit
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import RunStart, TraceEntry, events_of
 from decisor.trace.file import read_trace
@@ -167,9 +166,7 @@ def test_from_python_too_a_trace_names_neither_llms_nor_paths(folder: Path) -> N
         changed(technique, **settings)
         with pytest.raises(SetupError, match="command line only"):
             asyncio.run(
-                rerun_with_edits(
-                    read_trace(Path("run.jsonl")), [Edit("1")], Run(ScriptedLLM([]), Toolbox([]), Budget())
-                )
+                rerun_with_edit(read_trace(Path("run.jsonl")), Edit("1"), Run(ScriptedLLM([]), Toolbox([]), Budget()))
             )
 
 

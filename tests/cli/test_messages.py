@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from decisor.cli import run_command_line
-from decisor.lab.evaluation.sqlite_store import open_read_only_store, open_sqlite_store
+from decisor.lab.evaluation.store import open_store
+from decisor.lab.evaluation.store_file import open_read_only_store
 from local_llm import LocalLLM
 
 MODEL = """
@@ -238,7 +239,7 @@ def refusing(status: int) -> Iterator[str]:
 
 
 def test_the_store_of_a_run_in_a_folder_that_cannot_be_written_is_read(folder: Path) -> None:
-    open_sqlite_store(folder / "run.db").close()
+    open_store(folder / "run.db").close()
     connection = open_read_only_store(folder / "run.db")
     assert len(connection.execute("SELECT name FROM sqlite_master").fetchall()) > 3
     connection.close()

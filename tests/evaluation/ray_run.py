@@ -8,19 +8,19 @@ import sys
 import time
 from collections.abc import Mapping
 
-from decisor.lab.evaluation.postgres_store import open_postgres_store
-from decisor.lab.evaluation.ray import evaluate_on_ray, run_suite_share
+from decisor.lab.evaluation.ray import KeptStore, evaluate_on_ray, run_suite_share
 from decisor.lab.evaluation.runner import Tally
+from decisor.lab.evaluation.store import open_store
 from decisor.lab.evaluation.suite import SuiteRequest
 
 AT_ONCE = 2
 
 
-def share_small(wanted: SuiteRequest, environment: Mapping[str, str]) -> Tally:
+def share_small(wanted: SuiteRequest, environment: Mapping[str, str], store: KeptStore) -> Tally:
     """On a worker: the same, with the small benchmark known there."""
     import evaluation.small  # noqa: F401
 
-    return run_suite_share(wanted, environment)
+    return run_suite_share(wanted, environment, store)
 
 
 def main(url: str, base_url: str, many: int) -> None:
@@ -34,7 +34,7 @@ def main(url: str, base_url: str, many: int) -> None:
             break
         time.sleep(1)
     wanted = SuiteRequest(url, (f"small many={many}",), ("plan_rag",), (f"m@{base_url}",), cases_at_once=AT_ONCE)
-    store = open_postgres_store(url)
+    store = open_store(url)
     tally = evaluate_on_ray(wanted, store, 2, run=share_small)
     print(json.dumps([tally.done, tally.total, tally.usage.calls]))
     store.close()

@@ -14,10 +14,8 @@ from typing import Any
 
 from decisor.errors import Error
 from decisor.lab.benchmark import BENCHES, Case, Score
-from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Stop, Suite, Tally, evaluate_suite
-from decisor.lab.evaluation.sqlite_store import SqliteDatabase
-from decisor.lab.evaluation.store import RunStore
+from decisor.lab.evaluation.store import RunStore, open_store
 from decisor.lab.evaluation.suite import format_suite_table
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.llms.prices import Price
@@ -92,9 +90,7 @@ def run_here(url: str, path: Path | str, **more: Any) -> str:
         store.close()
 
 
-def run_in_child(
-    url: str, path: Path | str, kill_at: int = 0, largest: int = 0, more: dict[str, Any] | None = None
-) -> None:
+def run_in_child(url: str, path: Path, kill_at: int = 0, largest: int = 0, more: dict[str, Any] | None = None) -> None:
     """For a process of its own: kill -9 itself before its commit number ``kill_at``, or let no file grow over
     ``largest`` bytes. Ends with 0, or with 7 and the error's text beside the store."""
     if largest:
@@ -109,13 +105,11 @@ def run_in_child(
                 os.kill(os.getpid(), signal.SIGKILL)
             return False
 
-        if isinstance(store.db, SqliteDatabase):
-            store.db.connection.set_commit_hook(hook)
+        store.db.connection.set_commit_hook(hook)
         asyncio.run(run_small(url, store, **(more or {})))
         store.close()
     except Error as error:
-        if isinstance(path, Path):
-            path.with_suffix(".error").write_text(str(error))
+        path.with_suffix(".error").write_text(str(error))
         os._exit(7)
 
 

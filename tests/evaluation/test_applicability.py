@@ -1,24 +1,20 @@
 """Techniques that cannot work on a benchmark are told and left out, and the others go on."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from decisor.cli import run_command_line
-from decisor.errors import SetupError
-from decisor.lab.benchmark import Case
-from decisor.lab.evaluation.postgres_store import open_store
+from decisor.errors import LLMError, SetupError
 from decisor.lab.evaluation.runner import Suite, evaluate_suite
-from decisor.lab.evaluation.store import RunStore
+from decisor.lab.evaluation.store import RunStore, open_store
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.techniques import TECHNIQUES, build_technique
-from decisor.types import LLM, Action, Decision, Environment, Message, Question
+from decisor.types import LLM, Action, Decision, Message, Question
 from evaluation.small import SmallBench, model
 from servers.openai_server import serve_threaded
 
@@ -57,13 +53,11 @@ async def test_what_cannot_work_is_noticed_before_any_call_and_the_others_go_on(
         asked.append(messages[-1].content)
         return "bel"
 
-    heard: list[tuple[int, int]] = []
     models: dict[str, LLM] = {"m": ScriptedLLM(answer, name="m")}
     suite = Suite({"small": SmallBench()}, {"graph": needs_a_graph, "asks": asks}, models)
-    tally = await evaluate_suite(suite, store, hear=lambda now: heard.append((now.total, now.done)))
+    tally = await evaluate_suite(suite, store)
     assert tally.left_out == {("small", "graph"): "This needs a graph."}
     assert (tally.done, tally.total, len(asked)) == (4, 4, 4)
-    assert heard[0] == (4, 0), "it is told before the first case"
     assert {outcome.technique for outcome in store.outcomes()} == {"asks"}
 
 
@@ -85,31 +79,18 @@ async def test_where_nothing_applies_the_first_reason_is_an_error(store: RunStor
         await evaluate_suite(suite, store)
 
 
-@dataclass(frozen=True)
-class Lacking(SmallBench):
-    """Its environment needs something that is not there."""
-
-    @asynccontextmanager
-    async def environment(self, case: Case) -> AsyncIterator[Environment]:
-        raise SetupError("There is no corpus rivers.")
-        yield
-
-
-async def test_a_benchmark_that_lacks_something_ends_the_command_before_any_call(store: RunStore) -> None:
-    llm = ScriptedLLM([], name="m")
-    with pytest.raises(SetupError, match="There is no corpus rivers"):
-        await evaluate_suite(Suite({"small": SmallBench(), "l": Lacking()}, {"asks": asks}, {"m": llm}), store)
-    assert llm.seen == [] and store.outcomes() == []
-
-
-async def test_of_all_techniques_those_that_read_passages_and_exact_do_not_fit_a_database(store: RunStore) -> None:
+@pytest.mark.parametrize("name", TECHNIQUES)
+async def test_techniques_that_read_passages_do_not_fit_a_database(name: str, store: RunStore) -> None:
     """And none of them makes a call to find that out: the LLM has no reply to give."""
-    from decisor.lab.evaluation.applicability import find_misfits
-
-    bench = SmallBench()
-    found = await find_misfits(bench, bench.cases()[0], {name: build_technique(name) for name in TECHNIQUES})
-    assert set(found) == {*READERS, "exact", "heuristic", "model_first"}
-    assert all("reads passages, and the tools are: sql" in found[name] for name in READERS)
+    llm = ScriptedLLM([], name="m")
+    suite = Suite({"small": SmallBench()}, {name: build_technique(name)}, {"m": llm}, cases_at_once=1)
+    if name in {*READERS, "exact", "heuristic", "model_first"}:
+        with pytest.raises(SetupError, match="reads passages, and the tools are: sql" if name in READERS else name):
+            await evaluate_suite(suite, store)
+        assert llm.seen == []
+    else:
+        with pytest.raises(LLMError, match="one more was asked for"):
+            await evaluate_suite(suite, store)
 
 
 def test_the_command_tells_one_line_for_each_and_ends_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

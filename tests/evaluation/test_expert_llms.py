@@ -11,8 +11,8 @@ from aiohttp import web
 
 from decisor.errors import LLMError, SetupError
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import evaluate_suite
+from decisor.lab.evaluation.store import open_store
 from decisor.lab.evaluation.suite import SuiteRequest, open_suite
 from evaluation import small
 from servers.openai_server import serve, serve_app

@@ -14,8 +14,7 @@ from decisor.lab.evaluation.comparisons import (
     measure_agreement,
     rank_by_preference,
 )
-from decisor.lab.evaluation.postgres_store import open_store
-from decisor.lab.evaluation.store import RunStore
+from decisor.lab.evaluation.store import RunStore, open_store
 from decisor.lab.game24 import Puzzle
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run

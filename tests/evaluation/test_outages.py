@@ -14,9 +14,8 @@ from decisor.databases.sql import SqlTool
 from decisor.errors import OutageError, ToolError
 from decisor.lab.benchmark import Case, Score
 from decisor.lab.evaluation.outages import Outages
-from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Stop, Suite, Tally, evaluate_suite
-from decisor.lab.evaluation.store import RunStore
+from decisor.lab.evaluation.store import RunStore, open_store
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Limits
 from decisor.runtime.run import Run

@@ -7,14 +7,12 @@ import apsw
 import pytest
 
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.sqlite_store import SqliteDatabase, open_sqlite_store
-from decisor.lab.evaluation.store import RunStore
+from decisor.lab.evaluation.store import RunStore, open_store
 from decisor.types import Completion
 from evaluation.power import PowerVFS
 
 
 def connection(store: RunStore) -> apsw.Connection:
-    assert isinstance(store.db, SqliteDatabase)
     return store.db.connection
 
 
@@ -26,9 +24,9 @@ def rounds(folder: Path, count: int, synchronous: str = "FULL") -> tuple[int, in
         before, after = folder / name, folder / f"{name}-after"
         before.mkdir()
         after.mkdir()
-        open_sqlite_store(before / "run.db").close()
+        open_store(before / "run.db").close()
         vfs = PowerVFS(name)
-        store = open_sqlite_store(before / "run.db", vfs=name)
+        store = open_store(before / "run.db", vfs=name)
         connection(store).execute(f"PRAGMA synchronous = {synchronous}; PRAGMA wal_autocheckpoint = 8")
         kept = chance.randrange(1, 25)
         for number in range(kept):
@@ -37,7 +35,7 @@ def rounds(folder: Path, count: int, synchronous: str = "FULL") -> tuple[int, in
         vfs.lose_power(chance, after)
         store.close()
         vfs.unregister()
-        again = open_sqlite_store(after / "run.db")
+        again = open_store(after / "run.db")
         try:
             damaged += connection(again).execute("PRAGMA integrity_check").fetchone() != ("ok",)
             lost += again.spent().calls < kept or len(again.outcomes()) < kept

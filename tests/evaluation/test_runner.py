@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from decisor.errors import LLMError, ParseError, SetupError
-from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Stop, Suite, Tally, evaluate_suite
-from decisor.lab.evaluation.store import RunStore
+from decisor.lab.evaluation.store import RunStore, open_store
 from decisor.lab.evaluation.suite import format_suite_table
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Limits
@@ -206,7 +205,7 @@ class Hanging:
 
 
 async def test_after_the_grace_time_what_hangs_is_given_back(store: RunStore) -> None:
-    hanging, stop = Hanging(2), Stop(grace=0.05)
+    hanging, stop = Hanging(2), Stop(grace=1.0)
     running = asyncio.create_task(evaluate_suite(suite_with({"asks": asks}, hanging), store, stop))
     await hanging.started.wait()
     stop.ask()

@@ -1,48 +1,28 @@
 """The run store: what is acknowledged is there, in a fixed order, once."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
-import psycopg
 import pytest
 
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.postgres_store import open_store
-from decisor.lab.evaluation.sqlite_store import SqliteDatabase, open_sqlite_store
-from decisor.lab.evaluation.store import CaseTask, RunStore, StoreError
+from decisor.lab.evaluation.store import CaseTask, RunStore, open_store
+from decisor.lab.evaluation.store_file import StoreError
 from decisor.trace.events import Conclusion, LLMCall, Trace
 from decisor.types import Completion, Decision, Message, ToolCall, Usage
-
-POSTGRES = "postgresql://postgres@127.0.0.1:5432/postgres"
 
 
 def outcome(case: str, technique: str = "plan_rag", **more: object) -> Outcome:
     return Outcome("dqa", case, technique, "m", 0, **{"state": "right", **more})  # type: ignore[arg-type]
 
 
-def schema() -> Iterator[str]:
-    """A store in the PostgreSQL of this machine, dropped afterwards."""
-    name = f"decisor_test_{os.getpid()}"
-    try:
-        admin = psycopg.connect(f"{POSTGRES}?connect_timeout=30", autocommit=True)
-    except psycopg.OperationalError:
-        pytest.skip("no PostgreSQL at 127.0.0.1:5432")
-    yield f"{POSTGRES}?schema={name}"
-    admin.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
-    admin.close()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield str(tmp_path / "run.db")
-        assert not list(tmp_path.glob("*-owner-*"))
-    else:
-        yield from schema()
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[str]:
+    yield str(tmp_path / "run.db")
+    assert not list(tmp_path.glob("*-owner-*"))
 
 
 def test_outcomes_come_back_equal_and_by_key_whatever_the_order_they_were_finished_in(place: str) -> None:
@@ -177,7 +157,6 @@ def test_cases_in_a_state_can_be_opened_again(place: str) -> None:
 
 
 def connection(store: RunStore) -> apsw.Connection:
-    assert isinstance(store.db, SqliteDatabase)
     return store.db.connection
 
 
@@ -187,7 +166,7 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="no run store"):
         open_store(path)
     assert path.read_text().startswith("not a database")
-    other = open_sqlite_store(tmp_path / "other.db")
+    other = open_store(tmp_path / "other.db")
     connection(other).execute("PRAGMA application_id = 7")
     other.close()
     with pytest.raises(SetupError, match="no run store"):
@@ -207,7 +186,7 @@ def fill(store: RunStore) -> int:
 
 
 def test_on_a_full_disk_nothing_acknowledged_is_lost_and_work_goes_on_after_room_is_made(tmp_path: Path) -> None:
-    store = open_sqlite_store(tmp_path / "run.db")
+    store = open_store(tmp_path / "run.db")
     connection(store).execute("PRAGMA max_page_count = 40")
     kept = fill(store)
     assert kept > 3
@@ -223,19 +202,8 @@ def test_on_a_full_disk_nothing_acknowledged_is_lost_and_work_goes_on_after_room
     again.close()
 
 
-def test_what_is_wrong_with_a_store_in_postgresql_is_told_without_the_password() -> None:
-    with pytest.raises(StoreError, match="cannot be used") as told:
-        open_store("postgresql://me:hunter2@127.0.0.1:1/none")
-    assert "hunter2" not in str(told.value)
-    with pytest.raises(SetupError, match="small letters"):
-        open_store(f"{POSTGRES}?schema=a;drop")
-    for url in schema():
-        with pytest.raises(SetupError, match="There is no run store"):
-            open_store(url, create=False)
-
-
 def test_a_new_store_is_its_owners_alone(tmp_path: Path) -> None:
-    store = open_sqlite_store(tmp_path / "run.db")
+    store = open_store(tmp_path / "run.db")
     modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.glob("run.db*")}
     store.close()
     assert modes["run.db"] == 0o600 and set(modes.values()) == {0o600}

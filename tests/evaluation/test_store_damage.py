@@ -1,15 +1,12 @@
 """A store that something happened to: one line says so, and no figure is made of it."""
 
-import asyncio
 import os
 import random
-import re
 import socket
 import sqlite3
 import stat
 import zlib
-from collections.abc import AsyncIterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,16 +14,10 @@ import pytest
 from decisor.cli import run_command_line
 from decisor.lab.benchmark import Outcome, State
 from decisor.lab.evaluation import store as sql
-from decisor.lab.evaluation.postgres_store import open_postgres_store, open_store
-from decisor.lab.evaluation.runner import Stop, Suite, Tally, evaluate_suite
-from decisor.lab.evaluation.store import CaseTask, StoreError
-from decisor.llms.scripted import ScriptedLLM
-from decisor.techniques import build_technique
+from decisor.lab.evaluation.store import CaseTask, open_store
+from decisor.lab.evaluation.store_file import StoreError
 from decisor.trace.events import Conclusion, LLMCall, Trace
 from decisor.types import Decision, Message, Usage
-from evaluation.small import SmallBench
-from servers.sql_databases import postgres_database
-from servers.tcp_proxy import Mode, Proxy, proxy
 
 CASES = 51
 STATES: tuple[State, ...] = ("right", "wrong", "unscored", "crashed", "over_budget")
@@ -183,44 +174,3 @@ def test_a_store_where_nothing_can_be_written_is_one_line(place: str) -> None:
     with pytest.raises(StoreError, match=place) as failure:
         open_store(place)
     assert "\n" not in str(failure.value)
-
-
-@pytest.fixture
-async def between() -> AsyncIterator[Proxy]:
-    async with proxy(("127.0.0.1", 5432)) as link:
-        yield link
-
-
-@pytest.mark.slow
-async def test_a_statement_to_a_server_that_gives_no_sign_ends_after_its_time(between: Proxy) -> None:
-    with postgres_database([]) as url:
-        url = re.sub(r"127\.0\.0\.1(:\d+)?", f"127.0.0.1:{between.port}", url)
-        store = await asyncio.to_thread(open_postgres_store, url, True, 1.0)
-        between.mode = Mode("black_hole")
-        for use in (store.outcomes, store.spent, store.left):
-            with pytest.raises(StoreError, match="cannot be used"):
-                await asyncio.to_thread(use)
-        store.close()
-        with pytest.raises(StoreError, match="cannot be used"):
-            await asyncio.to_thread(open_postgres_store, url, True, 1.0)
-        between.mode = Mode()
-
-
-@pytest.mark.slow
-async def test_a_run_whose_store_lies_behind_a_black_hole_can_be_stopped(between: Proxy) -> None:
-    with postgres_database([]) as url:
-        store = await asyncio.to_thread(open_store, re.sub(r"127\.0\.0\.1(:\d+)?", f"127.0.0.1:{between.port}", url))
-        stop = Stop(grace=1.0)
-
-        def gone(tally: Tally) -> None:
-            if tally.done:
-                between.mode = Mode("black_hole")
-                stop.ask()
-
-        llm = ScriptedLLM(lambda messages: "Final answer: bel\nBecause: it is.", name="m")
-        suite = Suite({"small": SmallBench(40)}, {"cot": build_technique("cot")}, {"m": llm}, cases_at_once=2)
-        async with asyncio.timeout(40):  # without an end it would be the 60 s of the watchdog, or for ever
-            with suppress(StoreError):
-                await evaluate_suite(suite, store, stop, gone)
-        store.close()
-        between.mode = Mode()

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from decisor.lab.evaluation.postgres_store import open_store
-from decisor.lab.evaluation.store import CaseTask, Writer
+from decisor.lab.evaluation.store import CaseTask, StoreThread, Writer, open_store
 from decisor.types import Completion, Usage
-from evaluation.test_store import schema
 
 REPLY = Completion(("Lyon",), Usage(1, 10, 5), model="m")
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield str(tmp_path / "run.db")
-    else:
-        yield from schema()
-
-
-async def test_replies_of_earlier_runs_and_of_other_processes_are_found(place: str) -> None:
-    earlier = open_store(place)
+async def test_replies_of_earlier_runs_and_of_other_processes_are_found(tmp_path: Path) -> None:
+    earlier = open_store(tmp_path / "run.db")
     earlier.keep_reply("kept", REPLY)
     earlier.plan([CaseTask(("b", case, "t", "m", 0)) for case in "xy"])
-    store = open_store(place)
-    writer = Writer(store)
-    assert await writer.reply("kept") == REPLY
+    store = open_store(tmp_path / "run.db")
+    writer = Writer(StoreThread(store))
     await writer.do(lambda store: store.plan([CaseTask(("b", case, "t", "m", 0)) for case in "xy"]))
     await writer.look()
     assert await writer.reply("kept") == REPLY
@@ -49,7 +35,7 @@ async def test_replies_of_earlier_runs_and_of_other_processes_are_found(place: s
 
 async def test_what_is_missing_for_sure_costs_no_query(tmp_path: Path) -> None:
     store = open_store(tmp_path / "run.db")
-    writer = Writer(store)
+    writer = Writer(StoreThread(store))
     await writer.look()
     await writer.close()
     store.close()  # so that a query would fail

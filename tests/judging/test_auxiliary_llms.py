@@ -12,9 +12,8 @@ from aiohttp import web
 from decisor.cli import run_command_line
 from decisor.errors import LLMError
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Suite, evaluate_suite
-from decisor.lab.evaluation.store import OUTCOME, RunStore
+from decisor.lab.evaluation.store import OUTCOME, RunStore, open_store
 from decisor.lab.judges import OwnLLM
 from decisor.lab.toolbench.bench import ToolBenchBench
 from decisor.llms.openai_compatible import OpenAICompatible

@@ -36,7 +36,6 @@ from decisor.techniques.shared.query_scorer import (
     count_splits_by_feature,
     find_capitalised_names,
     grow_trees,
-    grow_trees_in_process,
     list_content_words,
     load_query_scorer,
     open_scorer,
@@ -84,13 +83,6 @@ def test_a_saved_scorer_scores_the_same_and_its_files_hold_no_objects(tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["card.json", "trees.npz"]
     with np.load(tmp_path / "trees.npz", allow_pickle=False) as archive:
         assert all(archive[name].dtype.kind in "iuf" for name in archive.files)
-
-
-@pytest.mark.slow
-def test_a_process_of_its_own_grows_the_same_trees() -> None:
-    data = small()
-    apart = grow_trees_in_process(data.rows, data.ranks, 5, 0)
-    assert np.array_equal(apart.predict(data.rows), grow_trees(data.rows, data.ranks, 5).predict(data.rows))
 
 
 def test_our_trees_predict_what_scikit_learn_predicts() -> None:

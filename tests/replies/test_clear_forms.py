@@ -8,12 +8,11 @@ import pytest
 
 from decisor.errors import ParseError
 from decisor.parsing.cleaning import clean_reply
-from decisor.parsing.labelled import Move, WrittenCall, parse_labelled, parse_move, refuse_form_text
+from decisor.parsing.labelled import LabelledReply, WrittenCall, parse_labelled, parse_move, refuse_form_text
 from decisor.parsing.plan import parse_plan_graph
 from decisor.parsing.reply_form import Form
 from decisor.techniques.dag.experts import PLANNER_TEXT
 from decisor.techniques.shared.judge import CHANCE_FORM
-from decisor.types import Action
 
 TOOLS = ("sql", "search")
 QUERY = "SELECT name FROM river"
@@ -48,7 +47,7 @@ CLEAR = {
 @pytest.mark.parametrize("reply", CLEAR.values(), ids=list(CLEAR))
 def test_what_is_clear_is_taken_in_every_technique_alike(reply: str) -> None:
     assert parse_labelled(reply, TOOLS, 0).call == WrittenCall("sql", QUERY)
-    assert parse_move(reply, TOOLS).action == Action("sql", QUERY)
+    assert parse_move(reply, TOOLS).call == WrittenCall("sql", QUERY)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +74,12 @@ def test_what_is_clear_is_taken_in_every_technique_alike(reply: str) -> None:
     ],
 )
 def test_what_has_two_readings_or_none_is_asked_again(reply: str, reason: str) -> None:
-    for parse in (lambda: parse_labelled(reply, TOOLS, 1), lambda: parse_move(reply, TOOLS)):
-        with pytest.raises(ParseError) as raised:
-            parse()
-        assert raised.value.reason == reason
+    with pytest.raises(ParseError) as raised:
+        parse_labelled(reply, TOOLS, 1)
+    assert raised.value.reason == reason
+    with pytest.raises(ParseError) as raised:
+        parse_move(reply, TOOLS)
+    assert raised.value.reason == reason
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,9 @@ def test_reasoning_is_never_read() -> None:
 def test_a_word_that_a_form_offers_is_no_copy_of_it() -> None:
     refuse_form_text(CHANCE_FORM.read("It is impossible"), CHANCE_FORM)
     with pytest.raises(ParseError):
-        refuse_form_text(Move(answer="a number from 0 to 10"), Form("rating", "Rating: a number from 0 to 10", str))
+        refuse_form_text(
+            LabelledReply(answer="a number from 0 to 10"), Form("rating", "Rating: a number from 0 to 10", str)
+        )
 
 
 def test_a_plan_whose_parts_are_all_the_example_is_a_copy() -> None:

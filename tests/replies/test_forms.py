@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from decisor.errors import ParseError
 from decisor.lab.judges import verdict_form
 from decisor.llms.scripted import ScriptedLLM
-from decisor.parsing.labelled import LabelledReply, Move
+from decisor.parsing.labelled import LabelledReply, WrittenCall
 from decisor.parsing.reply_form import Form, ReplyShape, build_object_schema, normalize_function_name
 from decisor.runtime.run import Run
 from decisor.techniques.dag import experts as aggregator
@@ -32,7 +32,8 @@ from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.react import ReAct
 from decisor.techniques.reflexion import LESSON_FORM
 from decisor.techniques.self_ask import SelfAsk
-from decisor.techniques.shared.answer import FINAL, Trajectory, build_final_answer_form
+from decisor.techniques.shared.analyst import FINAL_ANSWER
+from decisor.techniques.shared.answer import Trajectory, build_final_answer_form
 from decisor.techniques.shared.judge import BETTER_FORM, CHANCE_FORM, RATING_FORM
 from decisor.techniques.shared.passages import build_short_answer_form
 from decisor.techniques.shared.search_tree import Tree
@@ -91,7 +92,7 @@ CASES: dict[str, Callable[[str, str, str], Case]] = {
     "replan and action": replanning,
     "action": lambda one, two, query: acting(IterRAG().form(LATER, RUN), one, two, query),
     "answer instead": lambda one, two, _: concluding(IterRAG().form(LATER, RUN), one, two),
-    "final answer": lambda one, two, _: concluding(build_final_answer_form(LATER, FINAL), one, two),
+    "final answer": lambda one, two, _: concluding(build_final_answer_form(LATER, FINAL_ANSWER), one, two),
     "short answer": lambda one, two, _: answering(build_short_answer_form(LATER, SHOWN), one, two, {}),
     "search": lambda one, two, _: (
         ReAct().form(LATER),
@@ -255,9 +256,9 @@ def test_a_query_that_is_cut_off_is_told_so() -> None:
 def test_a_tool_gets_its_input_as_one_text_whatever_arguments_come() -> None:
     form = TREE.form()
     move = form.read('{"name": "sql", "arguments": {"thought": "x", "city": "Lyon", "k": 2}}')
-    assert move == Move(Action("sql", '{"city": "Lyon", "k": 2}'), None, "x")
+    assert move == LabelledReply(WrittenCall("sql", '{"city": "Lyon", "k": 2}'), thought="x")
     written = form.read('{"thought": "look", "name": "sql", "arguments": {"input": "SELECT 1"}}')
-    assert written == Move(Action("sql", "SELECT 1"), None, "look")
+    assert written == LabelledReply(WrittenCall("sql", "SELECT 1"), thought="look")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ QUERY = {"tool": "sql", "input": "SELECT region, revenue FROM v_revenue"}
 ARGUMENTS = '{"query": "SELECT region, revenue FROM v_revenue", "database": %s}'
 READ_ONLY = '{"query": "SELECT region, revenue FROM v_revenue", "read_only": false}'
 TAKEN: dict[str, dict[str, Any]] = {  # docs/decisions/text-replies.md says why
-    "llm-097": {"expected": "repair", "expect": QUERY, "repairs": ["bare_query"]},
+    "llm-097": {"expected": "repair", "expect": QUERY},
     "llm-037": {"expect": QUERY},  # An only argument is the query itself.
     "llm-038": {"expect": QUERY},
     "llm-067": {"expected": "repair", "expect": {"tool": "sql", "input": "17"}},
@@ -33,7 +33,7 @@ TAKEN: dict[str, dict[str, Any]] = {  # docs/decisions/text-replies.md says why
     "llm-113": {"expected": "repair", "expect": {"tool": "search_passages", "input": '{"query": "q", "k": "five"}'}},
     "llm-244": {"expected": "repair", "expect": {"tool": "sql", "input": ARGUMENTS % '"mysql://root:pw@127.0.0.1/x"'}},
     "llm-245": {"expected": "repair", "expect": {"tool": "sql", "input": READ_ONLY}},
-    "llm-161": {"expected": "repair", "expect": QUERY, "repairs": ["action_first"]},
+    "llm-161": {"expected": "repair", "expect": QUERY},
 }
 
 NO_OBJECT = [55, 56, 65, 91, 93, 95, 96, 101, 118, 120, 121]
@@ -68,8 +68,8 @@ def parser(row: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
     def planrag(reply: str) -> dict[str, Any]:
         said = parse_labelled(reply, TOOLS, seen if seen is not None else 1)
         if said.call is None:
-            return {"final": said.answer, "repairs": said.repairs}
-        return {"tool": said.call.tool, "input": said.call.input, "repairs": said.repairs}
+            return {"final": said.answer}
+        return {"tool": said.call.tool, "input": said.call.input}
 
     def objects(reply: str) -> dict[str, Any]:
         said = action_form(seen if seen is not None else 1).read(reply)
@@ -79,7 +79,7 @@ def parser(row: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
     def dag(reply: str) -> dict[str, Any]:
         graph = parse_plan_graph(reply)
         ids = [part.id for part in graph.parts]
-        return {"nodes": len(ids), "order": ids, "repairs": graph.repairs}
+        return {"nodes": len(ids), "order": ids}
 
     return {
         "json_action": objects,
@@ -100,10 +100,7 @@ async def test_a_reply_is_handled_as_labelled() -> None:
                 await run.ask("?", parser(row))
             assert raised.value.reason == row["reason"], (row["id"], raised.value)
             continue
-        found = await run.ask("?", parser(row))
-        repairs = found.pop("repairs", row.get("repairs", []))
-        assert found == row["expect"], row["id"]
-        assert sorted(repairs) == sorted(row.get("repairs", [])), f"{row['id']}: what was forgiven is said"
+        assert await run.ask("?", parser(row)) == row["expect"], row["id"]
 
 
 async def test_a_reply_over_the_limits_is_not_asked_for_again() -> None:

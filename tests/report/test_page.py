@@ -20,7 +20,7 @@ import pytest
 from data import read_security_rows
 from decisor.cli import main
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import open_store
 from decisor.lab.report.document import make_report, report_as_json
 from decisor.lab.report.page import write_page
 from decisor.lab.report.tables import report_as_csv, report_as_markdown

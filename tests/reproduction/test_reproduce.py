@@ -12,7 +12,7 @@ from data import DATA
 from decisor.cli import run_command_line
 from decisor.lab.benchmark import Outcome
 from decisor.lab.dqa.generator import generate_dataset
-from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import open_store
 from policies.papers import play_paper
 from servers.openai_server import serve_threaded
 

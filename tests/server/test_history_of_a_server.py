@@ -11,12 +11,9 @@ from markdown_it import MarkdownIt
 
 from decisor.errors import SetupError
 from decisor.history.store import History, PastRun
-from decisor.lab import evaluation_pages as evaluations
-from decisor.lab.evaluation.postgres_store import open_store
 from decisor.server.app import bind_socket
 from decisor.server.live import HistoryWriter, LiveRun
 from decisor.server.runs import escape_markdown
-from decisor.server.stream import ALIVE, Streams
 from decisor.trace.events import ActionResult, TraceEntry
 from decisor.types import Observation, Question, Record, Value
 
@@ -40,17 +37,6 @@ async def test_a_trace_that_cannot_be_written_holds_up_no_other_run(tmp_path: Pa
     work.cancel()
     await keeper.close()
     assert (bad.is_kept, good.is_kept, number) == (False, True, 3)
-
-
-async def test_an_evaluation_without_cases_is_told_once_and_then_kept_alive(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(evaluations, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(evaluations, "ALIVE_SECONDS", 0.0)
-    open_store(tmp_path / "run.db").close()
-    events = evaluations.case_events(str(tmp_path / "run.db"), Streams(), lambda: False)
-    assert [await anext(events) for _ in range(3)] == ['event: progress\ndata: {"finished": 0}\n\n', ALIVE, ALIVE]
-    await events.aclose()  # type: ignore[attr-defined]
 
 
 def test_a_port_that_is_taken_leaves_no_socket_open() -> None:

@@ -42,7 +42,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def test_nothing_is_read_without_a_token_but_the_page(shared: Served) -> None:
-    for path in ("/api/runs", "/api/choices", "/api/events", "/api/evaluations", "/api/connections/sites"):
+    for path in ("/api/runs", "/api/choices", "/api/events", "/api/evaluations/run/page", "/api/connections/sites"):
         reply = shared.client.get(path)
         assert (reply.status_code, "token" in reply.json()["error"]) == (401, True), path
         assert shared.client.get(path, headers=bearer("wrong")).status_code == 401

@@ -12,8 +12,7 @@ import decisor
 from decision_shops import CLOSE, SITES, database
 from decisor.cli import run_command_line
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.postgres_store import open_store
-from decisor.lab.evaluation.store import CaseTask
+from decisor.lab.evaluation.store import CaseTask, open_store
 from decisor.llms.scripted import ScriptedLLM
 from decisor.trace.file import read_trace
 from local_llm import Decisor

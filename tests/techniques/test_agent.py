@@ -251,8 +251,12 @@ TO_ROME = ("sql", {"query": GROUPED})
             "s0 has the lowest cost of all sites, 101.5 [o1.r1], before s1 with 101.5 [o1.r2].",
             "o1.r1 says 100 (cost)",
         ),
-        ("s1", "s1 costs 101.5 [o1.r2].", "o1.r1 (s0 | 100) comes first in your own order by cost"),
-        ("s2", "s2 costs 103 [o1.r3]. s0 is closed [o1.r1].", "o1.r1 (s0 | 100) comes first in your own order by cost"),
+        ("s1", "s1 costs 101.5 [o1.r2].", "Ordered by cost, your query puts s0 (100) [o1.r1] before"),
+        (
+            "s2",
+            "s2 costs 103 [o1.r3]. s0 is closed [o1.r1].",
+            "Ordered by cost, your query puts s0 (100) [o1.r1] before",
+        ),
     ],
 )
 def test_an_answer_that_its_rows_do_not_choose_is_told_why(sites: str, answer: str, because: str, says: str) -> None:

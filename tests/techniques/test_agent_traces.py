@@ -17,7 +17,7 @@ from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently
 from decisor.techniques.agent import Agent
-from decisor.techniques.replay.rerun import Edit, Rerun, rerun_with_edits, resume_interrupted_run
+from decisor.techniques.replay.rerun import Edit, Rerun, rerun_with_edit, resume_interrupted_run
 from decisor.tools.python_function import FunctionTool
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import (
@@ -267,7 +267,7 @@ async def test_what_is_streamed_of_a_call_ends_with_the_call() -> None:
 async def change(entries: Sequence[TraceEntry], edit: Edit, *replies: Message) -> tuple[Rerun, Run, Sites]:
     run, sites = run_on(replies)
     past = read_trace_text(format_trace_file(entries))
-    return await rerun_with_edits(past, [edit], run), run, sites
+    return await rerun_with_edit(past, edit, run), run, sites
 
 
 async def test_a_query_of_several_is_changed_and_the_run_goes_on(entries: Sequence[TraceEntry]) -> None:

@@ -159,12 +159,17 @@ def compared(query: str) -> Trajectory:
         ("Elm", FEWEST, "Oak", []),
         ("Elm, 2 faults", FEWEST, "Oak, 3", []),
         ("Elm", FEWEST, "Ash", ["Ash (4) is number 3 by faults; the next after Elm is Oak (3)."]),
-        ("Ash", f"{FEWEST} DESC", "", ["Ash has the largest faults (o1.r1), and the question asks for the other end."]),
+        (
+            "Ash",
+            f"{FEWEST} DESC",
+            "",
+            ["Ash has the largest faults [o1.r1], and the question asks for the other extreme."],
+        ),
     ],
 )
 def test_a_wrong_runner_up_and_the_wrong_end_of_a_list_go_back(
     answer: str, query: str, runner_up: str, found: list[str]
 ) -> None:
     reply = LabelledReply(answer=answer, because="See [o1.r1].", runner_up=runner_up)
-    texts = [one.text.partition(" Say")[0] for one in list_objections(reply, compared(query))]
+    texts = [one.text.partition(" Answer")[0] for one in list_objections(reply, compared(query))]
     assert texts == found

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from decisor.techniques.shared.answer import Trajectory
-from decisor.techniques.shared.compared import find_compared_table, find_order
+from decisor.techniques.shared.compared import explain_no_choice, find_compared_table, find_order
 from decisor.types import Action, Observation, Question, Ranking, Record, Step, Value
 
 
@@ -96,3 +96,12 @@ def test_keys_periods_and_missing_values_are_no_outcomes() -> None:
     holes = step("SELECT site, cost FROM s ORDER BY cost", {"site": "oak", "cost": None}, {"site": "elm", "cost": 2})
     twice = step("SELECT site, cost FROM s ORDER BY cost", {"site": "oak", "cost": 1}, {"site": "oak", "cost": 2})
     assert [find_compared_table("oak", [table]) for table in (ids, years, holes, twice)] == [None] * 4
+
+
+def test_what_all_numbered_candidates_are_about_is_none_of_them_and_a_count_may_be_an_answer() -> None:
+    rows = [{"building_id": number, "goods": "fish", "price": price} for number, price in ((2523, 8.4), (1805, 9.1))]
+    queried = step("SELECT building_id, goods, price FROM supply WHERE goods = 'fish' ORDER BY price", *rows)
+    says = explain_no_choice("fish", {"o1.r1"}, "Which building lowers the price of fish?", [queried])
+    assert says.startswith("fish is what all rows that you cite are about") and says.endswith("are 2523, 1805.")
+    assert not explain_no_choice("2523", {"o1.r1"}, "Which building lowers the price of fish?", [queried])
+    assert not explain_no_choice("7000", {"o1.r1"}, "How many buildings make fish?", [queried])

@@ -3,34 +3,40 @@
 import pytest
 
 from decisor.errors import ParseError
-from decisor.parsing.labelled import Move, parse_move
-from decisor.types import Action
+from decisor.parsing.labelled import LabelledReply, WrittenCall, parse_move
 
 TOOLS = ("search", "click")
+
+
+def call(tool: str, input: str, thought: str = "") -> LabelledReply:
+    return LabelledReply(WrittenCall(tool, input), thought=thought)
 
 
 @pytest.mark.parametrize(
     ("reply", "move"),
     [
-        ("Action: search\nAction input: red shoes", Move(Action("search", "red shoes"))),
+        ("Action: search\nAction input: red shoes", call("search", "red shoes")),
         (
             "**Thought:** hm\n**Action:** Click\n**Action input:** `Buy Now`",
-            Move(Action("click", "Buy Now"), None, "hm"),
+            call("click", "Buy Now", "hm"),
         ),
-        ("Action: search[red shoes]", Move(Action("search", "red shoes"))),
-        ('{"tool": "search", "arguments": {"q": "red", "k": 3}}', Move(Action("search", '{"q": "red", "k": 3}'))),
-        ('```json\n{"action": "click", "action_input": "B07"}\n```', Move(Action("click", "B07"))),
-        ("Action: fly\nAction input: up", Move(Action("fly", "up"))),
-        ("Action: Give up\nAction input: no way", Move(None, "", "", "no way")),
-        ("Action: give_up", Move(None, "")),
-        ("Thought: done\nFinal answer: B07\nBecause: it fits [o1.r1]", Move(None, "B07", "done", "it fits [o1.r1]")),
-        ("Action: click\nAction input: a\nObservation: bought\nFinal answer: x", Move(Action("click", "a"))),
-        ("Action: click\nAction input: a\nFinal answer: x", Move(Action("click", "a"))),
-        ("I take it. click[a]\n\nclick[a]", Move(Action("click", "a"))),
-        ('<tool_call>{"name": "click", "arguments": {"input": "a"}}</tool_call>', Move(Action("click", "a"))),
+        ("Action: search[red shoes]", call("search", "red shoes")),
+        ('{"tool": "search", "arguments": {"q": "red", "k": 3}}', call("search", '{"q": "red", "k": 3}')),
+        ('```json\n{"action": "click", "action_input": "B07"}\n```', call("click", "B07")),
+        ("Action: fly\nAction input: up", call("fly", "up")),
+        ("Action: Give up\nAction input: no way", LabelledReply(answer="", because="no way")),
+        ("Action: give_up", LabelledReply(answer="")),
+        (
+            "Thought: done\nFinal answer: B07\nBecause: it fits [o1.r1]",
+            LabelledReply(answer="B07", because="it fits [o1.r1]", thought="done"),
+        ),
+        ("Action: click\nAction input: a\nObservation: bought\nFinal answer: x", call("click", "a")),
+        ("Action: click\nAction input: a\nFinal answer: x", call("click", "a")),
+        ("I take it. click[a]\n\nclick[a]", call("click", "a")),
+        ('<tool_call>{"name": "click", "arguments": {"input": "a"}}</tool_call>', call("click", "a")),
     ],
 )
-def test_a_move_is_read(reply: str, move: Move) -> None:
+def test_a_move_is_read(reply: str, move: LabelledReply) -> None:
     assert parse_move(reply, TOOLS) == move
 
 

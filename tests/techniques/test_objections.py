@@ -38,6 +38,8 @@ def objections(because: str, answer: str = "Borealis", runner_up: str = "") -> t
 
 TRUE = [
     "Borealis has 5,495 returns [o1.r1].",
+    "The most returns are 5,495, that of Borealis [o1.r1], against 4,120 for Aurora [o1.r2].",
+    "The most returns are 5,495, that of Borealis.",
     "With 5495 returns, Borealis is the worst of them [o1.r1].",
     "Borealis: 5 495 returns [o1.r1]",
     "Borealis had 5.495 returns [o1.r1], Aurora 4.120 [o1.r2].",
@@ -166,6 +168,8 @@ TRUE = [
     "The most expensive supplier is Fenwick with 133.10 EUR; the cheapest is Aurora with 64.50 EUR [o1.r6, o1.r2].",
 ]
 FALSE = [
+    "Borealis has the most returns, 4,120 [o1.r1], before Aurora with 4,120 [o1.r2].",
+    "The most returns are 4,120, that of Borealis [o1.r1], against 4,120 for Aurora [o1.r2].",
     "Borealis has 5,495 [o1.r1]. So I recommend Aurora.",
     "Best supplier: Aurora\nreturns: 5,495 [o1.r1]",
     "Borealis has 5,495 [o1.r1]; Aurora is the answer, with Elbing as the fallback.",

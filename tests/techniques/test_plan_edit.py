@@ -10,7 +10,7 @@ from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run, Technique
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
-from decisor.techniques.replay.rerun import Edit, Rerun, rerun_with_edits
+from decisor.techniques.replay.rerun import Edit, Rerun, rerun_with_edit
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionResult, LLMCall, Plan, PlanChange, RunStart, TraceEntry
 from decisor.types import Question
@@ -52,7 +52,7 @@ async def recorded(*replies: str, how: Technique = PlanRAG(), name: str = "plan_
 
 async def again(past: list[TraceEntry], edit: Edit, *replies: str, how: Technique | None = None) -> tuple[Rerun, Run]:
     run = Run(ScriptedLLM(replies), Toolbox([TableTool()]))
-    return await rerun_with_edits(past, [edit], run, how), run
+    return await rerun_with_edit(past, edit, run, how), run
 
 
 @pytest.mark.parametrize("write", [in_text, in_json, in_call])

@@ -12,7 +12,7 @@ from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run, Technique
 from decisor.techniques import build_technique
 from decisor.techniques.ircot import IRCoT, parse_next_sentence
-from decisor.techniques.iter_retgen import IterRetGen, parse_retgen_generation
+from decisor.techniques.iter_retgen import GENERATION, IterRetGen
 from decisor.techniques.rag import RAG
 from decisor.techniques.react import ReAct
 from decisor.techniques.self_ask import SelfAsk
@@ -226,9 +226,9 @@ async def test_what_a_reasoning_model_thinks_is_no_sentence_of_its_reasoning() -
 
 
 def test_a_generation_without_evidence_is_searched_with_as_it_is() -> None:
-    assert (
-        parse_retgen_generation("Thought: by Jane Austen\nBecause: none\nFinal answer: Bath") == "by Jane Austen Bath"
-    )
+    reply = "Thought: by Jane Austen\nBecause: none\nFinal answer: Bath"
+    assert GENERATION.read(reply) == "by Jane Austen Bath"
+    assert GENERATION.read("She was born in Bath.\nOr so they say.") == "She was born in Bath. Or so they say."
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.techniques.replay.recorded_run import ReplyFields, read_recorded_run, replace_reply_fields
-from decisor.techniques.replay.rerun import Edit, Rerun, rerun_with_edits
+from decisor.techniques.replay.rerun import Edit, Rerun, rerun_with_edit
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, LLMCall, RunStart, Trace, TraceEntry, events_of
 from decisor.trace.file import TraceFile, read_trace
@@ -73,9 +73,9 @@ async def record(how: Technique, name: str, server: Server, tools: list[Tool], p
         return await how(QUESTION, run)
 
 
-async def again(past: list[TraceEntry], edits: list[Edit], server: Server, tools: list[Tool]) -> tuple[Rerun, Run]:
+async def again(past: list[TraceEntry], edit: Edit, server: Server, tools: list[Tool]) -> tuple[Rerun, Run]:
     async with going(server, tools) as run:
-        return await rerun_with_edits(past, edits, run), run
+        return await rerun_with_edit(past, edit, run), run
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ async def past(tmp_path: Path) -> list[TraceEntry]:
 
 async def test_an_edited_answer_is_carried_to_its_descendants_and_nothing_else_is_asked(past: list[TraceEntry]) -> None:
     server = Server(Policy(PLAN))
-    found, _ = await again(past, [Edit("1.2", answer="Denis Villeneuve")], server, [Passages()])
+    found, _ = await again(past, Edit("1.2", answer="Denis Villeneuve"), server, [Passages()])
     assert found.after.answer == "Gentilly, Quebec"
     assert {change.at: change.how for change in found.changes} == {
         "Q1.1": "reused",
@@ -103,11 +103,11 @@ async def test_an_edited_answer_is_carried_to_its_descendants_and_nothing_else_i
 
 async def test_an_answer_that_comes_out_the_same_stops_there_and_the_decision_stands(past: list[TraceEntry]) -> None:
     server = Server(Policy(PLAN))
-    found, _ = await again(past, [Edit("Q1.2", answer="david lynch.")], server, [Passages()])
+    found, _ = await again(past, Edit("Q1.2", answer="david lynch."), server, [Passages()])
     assert server.sent == []
     assert found.after == found.before
     server = Server(Policy(PLAN))
-    await again(past, [Edit("Q1.2", context="He also paints.")], server, [Passages()])
+    await again(past, Edit("Q1.2", context="He also paints."), server, [Passages()])
     assert set(server.roles()) == {"generator", "relevance"}
     assert all("He also paints." in m[0].content for m in server.sent if role_of(m[0].content) == "generator")
 
@@ -116,7 +116,7 @@ async def test_a_reworded_node_is_answered_again_with_its_descendants(past: list
     server = Server(Policy(PLAN))
     tool = Passages()
     edit = Edit("1.2", ask="Who directed Arrival (film)?")
-    found, run = await again(past, [edit], server, [tool])
+    found, run = await again(past, edit, server, [tool])
     assert tool.queries == ["Who directed Arrival (film)?", "Where was Denis Villeneuve born?"]
     assert found.after.answer == "Gentilly, Quebec"
     old = {record.id for result in events_of(past, ActionResult) for record in result.observation.records}
@@ -127,29 +127,27 @@ async def test_a_reworded_node_is_answered_again_with_its_descendants(past: list
 
 async def test_a_rerun_can_itself_be_gone_on_from(past: list[TraceEntry]) -> None:
     tools: list[Tool] = [Passages()]
-    _, run = await again(past, [Edit("1.2", answer="Denis Villeneuve")], Server(Policy(PLAN)), tools)
+    _, run = await again(past, Edit("1.2", answer="Denis Villeneuve"), Server(Policy(PLAN)), tools)
+    run.trace.add(RunStart(QUESTION, "reasoning_dag", "m"))
     server = Server(Policy(PLAN))
-    async with going(server, [Passages()]) as third:
-        back = await rerun_with_edits(
-            run.trace.entries, [Edit("1.2", answer="David Lynch")], third, ReasoningDAG(), QUESTION
-        )
+    back, _ = await again(run.trace.entries, Edit("1.2", answer="David Lynch"), server, [Passages()])
     assert back.after.answer == "Missoula, Montana"
     assert "planner" not in server.roles()
 
 
 async def test_a_new_question_may_need_other_nodes_but_not_go_round_in_circles(past: list[TraceEntry]) -> None:
     edit = Edit("2.2", ask="Where was <A1.1> born?")
-    found, _ = await again(past, [edit], Server(Policy(PLAN)), [Passages()])
+    found, _ = await again(past, edit, Server(Policy(PLAN)), [Passages()])
     assert found.after.answer == "Gentilly, Quebec"
     with pytest.raises(SetupError, match=r"Q1.2 cannot need Q2.2"):
-        await again(past, [Edit("1.2", ask="Who made <A2.2>?")], Server(Policy(PLAN)), [Passages()])
+        await again(past, Edit("1.2", ask="Who made <A2.2>?"), Server(Policy(PLAN)), [Passages()])
     with pytest.raises(SetupError, match=r"There is no node 7.1; there is Q1.1, Q1.2"):
-        await again(past, [Edit("7.1", answer="x")], Server(Policy(PLAN)), [Passages()])
+        await again(past, Edit("7.1", answer="x"), Server(Policy(PLAN)), [Passages()])
 
 
 async def test_data_that_are_needed_and_not_named_again_are_asked_for(past: list[TraceEntry]) -> None:
     with pytest.raises(SetupError, match="the tool passages is needed"):
-        await again(past, [Edit("1.2", answer="x")], Server(Policy(PLAN)), [])
+        await again(past, Edit("1.2", answer="x"), Server(Policy(PLAN)), [])
 
 
 async def test_a_failed_node_can_be_done_again_when_its_document_is_there(tmp_path: Path) -> None:
@@ -157,7 +155,7 @@ async def test_a_failed_node_can_be_done_again_when_its_document_is_there(tmp_pa
     poor = Passages([one for one in DOCUMENTS if "Dune" not in one[0]])
     await record(ReasoningDAG(), "reasoning_dag", Server(Policy(PLAN)), [poor], path)
     server = Server(Policy(PLAN))
-    found, _ = await again(read_trace(path), [Edit("1.2")], server, [Passages()])
+    found, _ = await again(read_trace(path), Edit("1.2"), server, [Passages()])
     assert found.after.answer == "Missoula, Montana"
     assert [change.how for change in found.changes] == ["reused", "edited", "reused", "again"]
 
@@ -179,7 +177,7 @@ async def test_a_loop_goes_on_from_the_edited_step_with_earlier_replies_replayed
 
     server = Server(iter(["Final answer: bel\nBecause: it has 340.25 km [o2.r1]"]))
     edit = Edit("2", action="select name, km from river order by km desc")
-    found, run = await again(past, [edit], server, [TableTool()])
+    found, run = await again(past, edit, server, [TableTool()])
     assert (found.before.answer, found.after.answer) == ("aune", "bel")
     assert found.after.evidence.ids == ("o2.r1",)
     assert len(server.sent) == 1
@@ -194,7 +192,7 @@ async def test_an_edited_observation_stands_in_the_place_of_what_came_back(tmp_p
     await record(IterRAG(), "iter_rag", Server(replies), [TableTool()], path)
     server = Server(iter(["Final answer: cer\nBecause: 900 km [o2.r1]"]))
     edit = Edit("2", observation="The river cer has 900 km.")
-    found, _ = await again(read_trace(path), [edit], server, [])
+    found, _ = await again(read_trace(path), edit, server, [])
     assert found.after.answer == "cer"
     assert found.after.evidence.objections == ()
     assert "The river cer has 900 km." in server.sent[0][-1].content
@@ -205,13 +203,13 @@ async def test_an_edited_thought_is_what_the_model_goes_on_from(tmp_path: Path) 
     replies = iter([LOOK, MORE, "Final answer: bel\nBecause: it is longer [o2.r1]"])
     await record(IterRAG(), "iter_rag", Server(replies), [TableTool()], path)
     server = Server(iter(["Final answer: aune\nBecause: shortest [o1.r1]"]))
-    found, _ = await again(read_trace(path), [Edit("2", thought="We want the shortest.")], server, [TableTool()])
+    found, _ = await again(read_trace(path), Edit("2", thought="We want the shortest."), server, [TableTool()])
     assert "We want the shortest." in server.sent[0][-1].content
     assert (found.after.answer, len(server.sent)) == ("aune", 1)
     with pytest.raises(SetupError, match="There is no step 9; there are 2"):
-        await again(read_trace(path), [Edit("9")], server, [TableTool()])
+        await again(read_trace(path), Edit("9"), server, [TableTool()])
     with pytest.raises(SetupError, match="A step takes"):
-        await again(read_trace(path), [Edit("1", answer="x")], server, [TableTool()])
+        await again(read_trace(path), Edit("1", answer="x"), server, [TableTool()])
 
 
 def test_only_the_edited_part_of_a_reply_changes() -> None:
@@ -226,7 +224,7 @@ async def test_a_run_in_several_lines_is_not_taken_for_one(tmp_path: Path) -> No
         with run.span("attempt"):
             run.trace.add(Conclusion(Decision("x")))
         with pytest.raises(SetupError, match="not in one line"):
-            await rerun_with_edits(run.trace.entries, [Edit("1", action=Action("a", "b"))], run, IterRAG(), QUESTION)
+            await rerun_with_edit(run.trace.entries, Edit("1", action=Action("a", "b")), run, IterRAG())
 
 
 def explorer(messages: list[Message]) -> str:
@@ -254,7 +252,7 @@ async def test_a_search_goes_on_from_an_edited_step_with_all_before_it_as_it_was
     assert len(past.steps) >= 4, "of several sequences"
     at = len(past.steps) - 1
     server, tool = Server(explorer), Counted()
-    found, run = await again(read_trace(path), [Edit(str(at), action="select * from river")], server, [tool])
+    found, run = await again(read_trace(path), Edit(str(at), action="select * from river"), server, [tool])
     replayed = [call for call in run.trace.of(LLMCall) if call.replayed]
     assert len(replayed) == past.steps[at - 1].reply + 1, "the edited one too"
     assert [(change.how, change.before == change.after) for change in found.changes[:at]] == [
@@ -279,16 +277,15 @@ async def test_a_search_of_several_at_once_and_one_by_log_probabilities_cannot_b
         run.trace.add(RunStart(QUESTION, "radagent at_once=2 calls=9", "m"))
         await build_technique("radagent", at_once="2", calls="9")(QUESTION, run)
         with pytest.raises(SetupError, match="not in one line"):
-            await rerun_with_edits(run.trace.entries, [Edit("1", action="x")], run)
+            await rerun_with_edit(run.trace.entries, Edit("1", action="x"), run)
     async with going(Server(iter(())), [Passages()]) as run:
+        run.trace.add(RunStart(QUESTION, "self_rag", "m"))
         run.trace.add(LLMCall("m", [], ("Lyon",)))
         at = run.trace.add(ActionStart("passages", "Arrival"))
         run.trace.add(ActionResult(at, Observation()))
         run.trace.add(Conclusion(Decision("x")))
         with pytest.raises(SetupError, match="log-probabilities cannot be gone on from"):
-            await rerun_with_edits(
-                run.trace.entries, [Edit("1", observation="x")], run, build_technique("self_rag"), QUESTION
-            )
+            await rerun_with_edit(run.trace.entries, Edit("1", observation="x"), run)
 
 
 async def test_the_trace_of_an_evaluation_names_its_technique_by_a_label() -> None:
@@ -297,7 +294,7 @@ async def test_the_trace_of_an_evaluation_names_its_technique_by_a_label() -> No
         await ReasoningDAG(critic="no")(QUESTION, run)
         past = list(run.trace.entries)
     server = Server(Policy(PLAN))
-    found, _ = await again(past, [Edit("1.2", answer="Denis Villeneuve")], server, [Passages()])
+    found, _ = await again(past, Edit("1.2", answer="Denis Villeneuve"), server, [Passages()])
     assert found.after.answer == "Gentilly, Quebec"
     assert server.roles() == ["relevance", "generator", "aggregator"]
 
@@ -306,7 +303,7 @@ async def test_a_retrieval_that_no_llm_asked_for_takes_only_another_observation(
     path = tmp_path / "trace.jsonl"
     await record(build_technique("rag"), "rag", Server(iter(["Final answer: Paris"])), [Passages()], path)
     server = Server(iter(["Final answer: Lyon\nBecause: it says so [o1.r1]"]))
-    found, _ = await again(read_trace(path), [Edit("1", observation="Both were born in Lyon.")], server, [])
+    found, _ = await again(read_trace(path), Edit("1", observation="Both were born in Lyon."), server, [])
     assert (found.after.answer, found.after.evidence.ids) == ("Lyon", ("o1.r1",))
     with pytest.raises(SetupError, match="No LLM asked for step 1"):
-        await again(read_trace(path), [Edit("1", action="other words")], server, [Passages()])
+        await again(read_trace(path), Edit("1", action="other words"), server, [Passages()])

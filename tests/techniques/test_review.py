@@ -61,7 +61,7 @@ async def test_all_objections_come_back_at_once_and_once(name: str, way: Calling
     decision, seen, run = await ask(name, way, "It has 120.5 km [o1.r3].", "bel", "bel")
     complaint = seen[2].partition("could not be used\n")[2]
     assert "120.5" in complaint and "340.25" in complaint, "the figure of another row"
-    assert "dove | 77.25" in complaint and DOUBT in complaint and "NULL" not in complaint
+    assert "dove (77.25)" in complaint and DOUBT in complaint and "NULL" not in complaint
     assert [event.reason for event in events_of(run.trace.entries, UnreadableReply)] == ["objection"]
     assert decision.answer == "bel" and len(seen) == 3, "kept, it stands"
     assert decision.evidence.objections
@@ -71,7 +71,7 @@ async def test_all_objections_come_back_at_once_and_once(name: str, way: Calling
 async def test_an_answer_without_a_citation_is_told_the_rest_as_well(way: Calling) -> None:
     _, seen, run = await ask("plan_rag", way, "It is short.", "bel", "bel [o1.r3]")
     complaint = seen[2].partition("could not be used\n")[2]
-    assert "Cite the records" in complaint and "dove | 77.25" in complaint
+    assert "Cite the records" in complaint and "dove (77.25)" in complaint
     assert [event.reason for event in events_of(run.trace.entries, UnreadableReply)] == ["no_citation"]
     assert len(seen) == 3
 

@@ -53,7 +53,7 @@ def test_a_saved_run_can_be_gone_on_from() -> None:
     assert past.plan is not None and len(past.plan.parts) == len(past.answers) == 5
     assert past.decision is not None and past.decision.answer == "0.002643"
     steps = read_recorded_run(read_trace(DATA / "plan_rag.jsonl"))
-    assert (steps.technique, len(steps.steps), len(steps.replies)) == ("plan_rag", 2, 4)
+    assert (steps.technique, len(steps.steps), len(steps.calls)) == ("plan_rag", 2, 4)
 
 
 def test_what_an_evaluation_reads_of_a_saved_trace_is_what_it_read() -> None:

@@ -260,7 +260,7 @@ def read_store_runs(place: str) -> Iterator[OldRun]:
     """Yield the answered cases of a run store."""
     from decisor.system.extras import import_lab
 
-    open_store = import_lab("evaluation.postgres_store", "Verifying an evaluation").open_store
+    open_store = import_lab("evaluation.store", "Verifying an evaluation").open_store
     with closing(open_store(place, create=False)) as store:
         for outcome in store.each_outcome():
             if outcome.answer:

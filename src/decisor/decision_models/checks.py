@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from decisor.decision_models.candidates import LIMIT, explain_broken_rule
 from decisor.decision_models.client import MORE_SECONDS, OpenModel, TimeOver, find_changed_arguments
-from decisor.decision_models.optimize import solve_model
+from decisor.decision_models.optimize import explain_no_plan, solve_model
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import check_joint_outcomes, find_null_cells
 from decisor.decision_models.schema import Input
@@ -63,12 +63,14 @@ Check: TypeAlias = Callable[[CheckSubject], Iterable[Finding]]
 def check_measure_numbers(subject: CheckSubject) -> Iterator[Finding]:
     model, outcomes = subject.model.model, subject.outcomes
     for at, measure in enumerate(model.measures):
-        missing = np.flatnonzero(np.isnan(outcomes.values[:, at]))
+        # What a rule excludes may have no number, such as days of stock without a sale.
+        missing = np.flatnonzero(np.isnan(outcomes.values[:, at]) & ~outcomes.broken.any(axis=1))
         if len(missing):
             names = ", ".join(subject.name(int(place)) for place in missing[:3])
             words = (
                 f"measure.{measure.name} gives no number for {format_count(len(missing), 'candidate')} of "
-                f"{len(outcomes.candidates):,}, such as {names}: a join is empty, or there is no row"
+                f"{len(outcomes.candidates):,} that no rule excludes, such as {names}: there is no row, or a value is "
+                "NULL (an empty join, a division by 0)"
             )
             yield Finding(2, model.line("measure", measure.name, "sql"), words)
     for part, words in find_null_cells(subject.model):
@@ -216,7 +218,9 @@ def check_inputs(subject: CheckSubject) -> Iterator[Finding]:
             at = subject.outcomes.measures.index(name)
             step = shaken.values[:, at] - subject.outcomes.values[:, at]
             scale = np.abs(subject.outcomes.values[:, at])
-            wrong = np.flatnonzero(wanted * step < -1e-9 * np.where(np.isnan(scale), 0, scale))
+            against = wanted * step < -1e-9 * np.where(np.isnan(scale), 0, scale)
+            # Only what may be chosen counts: for what a rule excludes the facts need not hold.
+            wrong = np.flatnonzero(against & ~subject.outcomes.broken.any(axis=1))
             word, way = ("raises", "falls") if wanted > 0 else ("lowers", "grows")
             if len(wrong):
                 who = subject.name(int(wrong[0]))
@@ -252,11 +256,15 @@ def check_constants(subject: CheckSubject) -> Iterator[Finding]:
 def check_units(subject: CheckSubject) -> Iterator[Finding]:
     """Check 10: report a measure that does not scale with all inputs in its unit.
 
-    These inputs are multiplied by seven. It is only a doubt if the model has parameters that are numbers, or functions,
-    since one may be a constant in that unit.
+    These inputs are multiplied by seven. A function, and a parameter in that unit or in none, may be a constant that
+    does not grow with them.
     """
     model = subject.model.model
+    numbers = [name for name, value in model.parameters.items() if isinstance(value, int | float)]
     for at, measure in enumerate(model.measures):
+        same = {"", base_unit(measure.unit), *CENTS}
+        if model.functions or any(base_unit(model.units.get(name, "")) in same for name in numbers):
+            continue
         of_unit = [
             one
             for one in model.inputs
@@ -284,8 +292,7 @@ def check_units(subject: CheckSubject) -> Iterator[Finding]:
                 f"{subject.name(place)} is {grown}: a column or a constant in that unit is missing in [input], or "
                 "two units are mixed"
             )
-            constants = model.functions or any(isinstance(value, int | float) for value in model.parameters.values())
-            yield Finding(10, model.line("measure", measure.name, "unit"), words, "doubt" if constants else "error")
+            yield Finding(10, model.line("measure", measure.name, "unit"), words)
 
 
 def check_rules(subject: CheckSubject) -> Iterator[Finding]:
@@ -464,12 +471,13 @@ def find_differing_places(one: Outcomes, two: Outcomes) -> list[int]:
 
     Rules count only if the numbers agree.
     """
-    first, second = one.values[:, 0], two.values[:, 0]
+    missing = np.isnan(one.values[:, 0]), np.isnan(two.values[:, 0])
+    # Two models that give no outcome agree, and so do two that do not allow a candidate which only one can measure.
+    alike = missing[0] & missing[1] | (missing[0] | missing[1]) & ~(one.allowed | two.allowed)
+    first, second = np.where(alike, 0.0, one.values[:, 0]), np.where(alike, 0.0, two.values[:, 0])
     if np.allclose(first, second, rtol=1e-6, equal_nan=True):
         return [int(place) for place in np.flatnonzero(one.allowed != two.allowed)]
     distance = np.nan_to_num(np.abs(first - second), nan=np.inf)
-    # Two models that give no outcome agree.
-    distance[np.isnan(first) & np.isnan(second)] = 0
     clear = distance > CLEAR * np.fmax(np.abs(first), np.abs(second))
     order = np.argsort(-distance, kind="stable")
     return [int(place) for place in order[clear[order]]] or [int(order[0])]
@@ -517,7 +525,7 @@ def check_solver(model: OpenModel) -> Iterator[Finding]:
         yield Finding(17, model.model.line("measure", model.model.first.name), str(error))
         return
     if not plan.measures:
-        yield Finding(17, model.model.line("rule"), f"the solver ends with: {plan.status}")
+        yield Finding(17, model.model.line("rule"), explain_no_plan(model, plan))
 
 
 def check_rule_numbers(model: OpenModel) -> Iterator[Finding]:
@@ -525,8 +533,12 @@ def check_rule_numbers(model: OpenModel) -> Iterator[Finding]:
     file = model.model
     columns = [column for copy in model.copies.values() if copy.rows <= FEW for column in copy.columns]
     cells = {float(value) for column in columns for value in column.values if isinstance(value, int | float)}
-    cells |= {float(value) for value in file.parameters.values() if isinstance(value, int | float)}
     statements = file.statements()
+    # A rule reads tables and parameters, such as the first day of a year.
+    read = [sql for part, sql in statements.items() if part.startswith("table.")]
+    cells |= {
+        parse_text_number(text) for text in NUMBER.findall(" ".join([*read, *map(str, file.parameters.values())]))
+    }
     for one in file.rules:
         if not one.testable:
             continue

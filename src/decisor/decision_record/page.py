@@ -38,6 +38,7 @@ from decisor.views.comparison import compare_ranking, dot_plot_html
 from decisor.views.links import Anchors, anchors_of, figures_html
 from decisor.views.markup import Html, join, read_static, tag
 from decisor.views.page import html_document, run_page_style
+from decisor.views.rankings import plan_html
 from decisor.views.results import (
     decision_html,
     doubts_html,
@@ -257,6 +258,7 @@ def render_record_parts(record: DecisionRecord) -> Iterator[Html | None]:
     yield record_section_html("Rules, in words", tag("p", content.request.rules), content.request.rules)
     yield record_section_html("Warnings", bullet_list_html(content.warnings, "fault"), content.warnings)
     yield record_section_html("What words mean", meanings_html(content), content.definitions or content.readings)
+    yield plan_html(content.alternatives)
     yield dot_plot_html(comparison) if comparison else None
     # Assumptions and pitfalls have sections of their own here.
     told = replace(decision, assumptions=(), evidence=replace(decision.evidence, pitfalls=()))

@@ -34,7 +34,7 @@ from decisor.session.sources import Source, Sources
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.text import clean_one_line, clean_text, frame_observation
-from decisor.system.wording import format_count
+from decisor.system.wording import format_count, format_plan_lines
 from decisor.techniques.shared.observations import show_observation, show_records
 from decisor.trace.events import ActionStart, Event, GraphPlan, Plan, TraceEntry
 from decisor.types import Observation, Ranking
@@ -376,6 +376,8 @@ def decision_text(result: Result) -> str:
 
 
 def ranking_lines(ranking: Ranking) -> list[str]:
+    if ranking.plan:
+        return list(format_plan_lines(ranking))
     word = "largest" if ranking.goal == "max" else "smallest"
     head = f"Ranking by {ranking.measure}, {word} first, of {format_count(ranking.count, 'candidate')}:"
     return [head, *(f"{at}. {one.name}: {one.outcome:.8g}" for at, one in enumerate(ranking.options[:OPTIONS], 1))]

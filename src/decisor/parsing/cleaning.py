@@ -34,7 +34,7 @@ NO_HELP = re.compile(
 )
 
 
-def clean_reply(text: str, repairs: list[str] | None = None) -> str:
+def clean_reply(text: str) -> str:
     """Remove wrappers from a reply: reasoning blocks, control tokens and invisible characters at its ends.
 
     >>> clean_reply("<think>Hmm.</think> Thought: x")
@@ -48,22 +48,14 @@ def clean_reply(text: str, repairs: list[str] | None = None) -> str:
     # Before any pattern runs, so that a reply without end cannot hold the process.
     if len(text) > MAX_CHARS:
         raise ParseError(f"Your reply is longer than {MAX_CHARS:,} characters.", "limits")
-    repairs = [] if repairs is None else repairs
     # Searched for first: without a closing tag the pattern would try the whole reply in vain.
     while "</think" in text.casefold() and (block := THINK.match(text)):
-        repairs.append("strip_think")
         text = text[block.end() :]
     if OPEN_THINK.match(text):
         raise ParseError(
             "Your reply ends before your reasoning does. Write </think> and then your answer.", "truncated"
         )
-    if (bare := TURN.sub("", text)) != text or END.search(text):
-        repairs.append("control_tokens")
-        text = END.sub("", bare)
-    bare = text.strip()
-    trimmed = bare.strip(EDGES)
-    if trimmed != bare:
-        repairs.append("invisible")
+    trimmed = END.sub("", TURN.sub("", text)).strip().strip(EDGES)
     if not trimmed:
         raise ParseError("Your reply is empty.", "empty")
     return trimmed

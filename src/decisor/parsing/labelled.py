@@ -40,7 +40,7 @@ from decisor.parsing.unlabelled import (
     match_tool,
     read_unlabelled_fields,
 )
-from decisor.types import Action, Decision, Value
+from decisor.types import Decision, Value
 
 NAMES = {
     "plan": "plan",
@@ -102,7 +102,6 @@ class LabelledReply:
     replan: bool | None = None
     """None if the reply does not say."""
     why: str = ""
-    repairs: tuple[str, ...] = ()
 
 
 def parse_labelled(reply: str, tools: Sequence[str], observations: int) -> LabelledReply:
@@ -115,21 +114,22 @@ def parse_labelled(reply: str, tools: Sequence[str], observations: int) -> Label
         ParseError: no or two readings (missing_field, duplicate_key, multiple_actions, both, unknown_tool, control), or
             an answer before any observation (no_evidence).
     """
-    repairs: list[str] = []
-    fields = read_fields_of_any_form(clean_reply(reply, repairs), tools, repairs)
+    return check_labelled(read_labelled_text(reply, tools), tools, observations)
+
+
+def read_labelled_text(reply: str, tools: Sequence[str]) -> LabelledReply:
+    """Read a labelled reply without checking what it says."""
+    fields = read_fields_of_any_form(clean_reply(reply), tools)
     if not fields and NO_HELP.search(reply):
         raise ParseError("That is a refusal. Write an action or a final answer.", "model_refusal")
     if {"action", "answer"} <= fields.keys():
         refuse_answer_first(fields)
     call = None
     if "action" in fields or ("input" in fields and "answer" not in fields):
-        names = list(fields)
-        if {"action", "input"} <= fields.keys() and names.index("input") < names.index("action"):
-            repairs.append("order")
         call = WrittenCall(fields.get("action", ""), fields.get("input", ""))
-    answer, because = parse_answer(fields, repairs)
+    answer, because = parse_answer(fields)
     yes, why = parse_replan(fields.get("replan", ""))
-    written = LabelledReply(
+    return LabelledReply(
         call=call,
         answer=answer,
         because=because,
@@ -141,7 +141,6 @@ def parse_labelled(reply: str, tools: Sequence[str], observations: int) -> Label
         replan=yes,
         why=replace_surrogates(why),
     )
-    return check_labelled(written, tools, observations, repairs)
 
 
 def read_labelled(value: Mapping[str, Value], tools: Sequence[str], observations: int) -> LabelledReply:
@@ -152,16 +151,25 @@ def read_labelled(value: Mapping[str, Value], tools: Sequence[str], observations
     >>> read_labelled({"plan": ["Step 1: look"], "action": "sql", "action_input": "SELECT 1"}, ["sql"], 0).plan
     ('look',)
     """
+    return check_labelled(read_labelled_object(value), tools, observations)
+
+
+def read_labelled_object(value: Mapping[str, Value]) -> LabelledReply:
+    """Read a JSON object as a labelled reply without checking what it says."""
     written: LabelledReply = read_dataclass(LabelledReply, flatten_action(value))
     written = replace(written, plan=tuple(text for step in written.plan for text in parse_plan_steps(step)))
-    if written.answer is not None:
-        answer, because = parse_answer({"answer": written.answer, "because": written.because})
-        written = replace(written, answer=answer, because=because)
-    return check_labelled(written, tools, observations, [])
+    if written.answer is None:
+        return written
+    answer, because = parse_answer({"answer": written.answer, "because": written.because})
+    return replace(written, answer=answer, because=because)
 
 
-def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int, repairs: list[str]) -> LabelledReply:
+def check_labelled(
+    reply: LabelledReply, tools: Sequence[str], observations: int, any_tool: bool = False
+) -> LabelledReply:
     """Check a labelled reply and return it with the tool's exact name and a cleaned input.
+
+    ``any_tool``: take the name of a tool that does not exist as it is.
 
     Raises:
         ParseError: as ``parse_labelled``.
@@ -172,13 +180,18 @@ def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int
             if not value:
                 raise ParseError(f"{label} is missing.", "missing_field")
             refuse_copies(label, value)
-        query = check_query_characters(read_labelled_input(call.input, repairs))
-        call = WrittenCall(match_tool(call.tool, tools, repairs), query)
+        query = check_query_characters(read_labelled_input(call.input))
+        try:
+            tool = match_tool(call.tool, tools)
+        except ParseError as error:
+            if not any_tool or error.reason != "unknown_tool":
+                raise
+            tool = call.tool.strip(MARKS)
+        call = WrittenCall(tool, query)
     if reply.plan:
         refuse_copies("Plan", reply.plan[0])
     # The action comes first: the answer was written before its observation, so it cannot rest on it.
     if call and reply.answer is not None:
-        repairs.append("action_first")
         reply = replace(reply, answer=None, because="")
     if reply.answer is not None and not reply.answer:
         raise ParseError("Your final answer is empty.", "missing_field")
@@ -188,26 +201,21 @@ def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int
         raise ParseError("Write an Action with its Action input, or a Final answer.", "missing_field")
     # "Yes" without a new plan: the old plan stays, which is cheaper than another call.
     if reply.replan and not reply.plan:
-        repairs.append("plan_kept")
         reply = replace(reply, replan=False)
-    if not repairs and call == reply.call:
-        return reply
-    return replace(reply, call=call, repairs=tuple(dict.fromkeys(repairs)))
+    return replace(reply, call=call)
 
 
-def read_fields_of_any_form(text: str, tools: Sequence[str], repairs: list[str]) -> dict[str, str]:
+def read_fields_of_any_form(text: str, tools: Sequence[str]) -> dict[str, str]:
     """Map labels to their values. Without an action or answer label, read the other forms of a reply."""
-    fields = read_fields(text, repairs)
+    fields = read_fields(text)
     # ``Action: sql[SELECT 1]``, as in the prompts of the ReAct paper.
     if "action" in fields and not fields.get("input") and (call := CALL.fullmatch(fields["action"])):
         head = call["tool"].casefold()
         if head in (tool.casefold() for tool in tools):
-            repairs.append("call_form")
             return {**fields, "action": call["tool"], "input": extract_call_input(call)}
     name = re.sub(r"\W+", "_", fields.get("action", "")).strip("_").casefold()
     is_tool = name in {tool.casefold() for tool in tools}
     if name in ("final_answer", "answer", "finish") and not is_tool and fields.get("input"):
-        repairs.append("answer_as_action")
         return {**{name: value for name, value in fields.items() if name != "action"}, "answer": fields["input"]}
     if query := find_lone_query(fields.get("action") or "-", tools):
         return {**fields, "action": query[0], "input": fields.get("input") or query[1]}
@@ -216,11 +224,10 @@ def read_fields_of_any_form(text: str, tools: Sequence[str], repairs: list[str])
     # What follows an observation that the LLM made up rests on nothing, so no form is looked for there.
     before = text[: start.start()] if (start := OBSERVATION.search(text)) else text
     if (lines := ON_ONE_LINE.sub("\n", before)) != before and "input" not in fields:
-        spread = read_fields(lines, [])
+        spread = read_fields(lines)
         if "action" in spread or "answer" in spread:
-            repairs.append("one_line")
             return spread
-    return {**fields, **read_unlabelled_fields(before, tools, repairs)}
+    return {**fields, **read_unlabelled_fields(before, tools)}
 
 
 def refuse_answer_first(fields: dict[str, str]) -> None:
@@ -233,7 +240,7 @@ def refuse_answer_first(fields: dict[str, str]) -> None:
         raise ParseError("You wrote a final answer and an action. Write one of them.", "both")
 
 
-def read_fields(text: str, repairs: list[str]) -> dict[str, str]:
+def read_fields(text: str) -> dict[str, str]:
     """Read the values by label, up to the first ``Observation:``.
 
     Action, input, answer and replan may be repeated with the same value only.
@@ -242,46 +249,39 @@ def read_fields(text: str, repairs: list[str]) -> dict[str, str]:
     order: list[str] = []
     labels = list(LABEL.finditer(text))
     for number, label in enumerate(labels):
-        spelling = label["name"]
-        name = PLAIN_NAMES[re.sub(r"[ _]", "", spelling.casefold())]
+        name = PLAIN_NAMES[re.sub(r"[ _]", "", label["name"].casefold())]
         if name == "observation":
-            repairs.append("cut_at_observation")
             break
         end = labels[number + 1].start() if number + 1 < len(labels) else len(text)
         value = text[label.end() : end].strip()
-        if not spelling[0].isupper() or spelling.isupper() or label.group().endswith(" :"):
-            repairs.append("case")
-        if label["heading"] or label["mark"]:
-            repairs.append("markdown_labels")
         # Bold that began before the label ends with the value.
         if label["mark"].strip("->_ ") and value.endswith("**"):
             value = value.strip("* ")
         values_by_name.setdefault(name, []).append(value)
         order.append(name)
-    return {name: merge_label_values(name, values, values_by_name, repairs) for name, values in values_by_name.items()}
+    return {name: merge_label_values(name, values, values_by_name) for name, values in values_by_name.items()}
 
 
-def merge_label_values(name: str, values: list[str], all_values: dict[str, list[str]], repairs: list[str]) -> str:
+def merge_label_values(name: str, values: list[str], all_values: dict[str, list[str]]) -> str:
     if len(values) == 1:
         return values[0]
     if name not in ONE_VALUED:
         # The last plan counts, as a correction of those before it.
         return "\n".join(values) if name != "plan" else values[-1]
     if len(set(values)) == 1 and not (len(all_values.get("action", ())) > 1 and len(all_values.get("input", ())) > 1):
-        repairs.append("duplicate_key_same")
         return values[0]
     if len(all_values.get("input", ())) > 1 and len(all_values.get("action", ())) > 1:
         raise ParseError("You wrote several actions. Write one, then wait for its observation.", "multiple_actions")
     raise ParseError(f"You wrote {name} twice, with different values.", "duplicate_key")
 
 
-def read_labelled_input(text: str, repairs: list[str]) -> str:
+def read_labelled_input(text: str) -> str:
     """Return a query without its fence or quotes; ``{"query": "..."}`` is unwrapped.
 
-    >>> (read_labelled_input('{"sql": "SELECT 1"}', []), read_labelled_input('{"city": "Rome"}', []),
-    ...     read_labelled_input('"SELECT 1"', []))
+    >>> (read_labelled_input('{"sql": "SELECT 1"}'), read_labelled_input('{"city": "Rome"}'),
+    ...     read_labelled_input('"SELECT 1"'))
     ('SELECT 1', '{"city": "Rome"}', 'SELECT 1')
-    >>> read_labelled_input("{}", [])
+    >>> read_labelled_input("{}")
     '{}'
 
     Raises:
@@ -293,18 +293,12 @@ def read_labelled_input(text: str, repairs: list[str]) -> str:
     # Only a query loses its quotes: of another input they may be a part.
     if START.match(inside := strip_quotes(bare)):
         return inside
-    if (
-        bare.startswith("{")
-        and bare.endswith("}")
-        and len(bare) < MAX_CHARS
-        and (inside := extract_input_text(bare)) != bare
-    ):
-        repairs.append("json_input")
-        return inside
+    if bare.startswith("{") and bare.endswith("}") and len(bare) < MAX_CHARS:
+        return extract_input_text(bare)
     return bare
 
 
-def parse_answer(fields: dict[str, str], repairs: list[str] | None = None) -> tuple[str | None, str]:
+def parse_answer(fields: dict[str, str]) -> tuple[str | None, str]:
     """Parse an answer into the name on its first line and the text that supports it.
 
     A name of only marks and record citations becomes empty; a cited observation alone means its table.
@@ -325,8 +319,6 @@ def parse_answer(fields: dict[str, str], repairs: list[str] | None = None) -> tu
     because = "\n".join(part for part in (rest.strip(), fields.get("because", "")) if part)
     refuse_copies("final answer", name)
     bare = strip_quotes(name.strip())
-    if bare != name.strip() and repairs is not None:
-        repairs.append("quotes")
     if not re.search(r"[^\W_]", without_citations(bare)):
         tables = [name for name in find_citations(bare) if "." not in name]
         bare = f"Table {', '.join(tables)} [{', '.join(tables)}]" if tables else ""
@@ -367,84 +359,32 @@ def parse_replan(text: str) -> tuple[bool | None, str]:
 
 
 GIVE_UP = "give_up"
+MARKS = "`*'\"[] \t"
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """The next step of a search: either an action or an answer. Giving up is an empty answer."""
+def parse_move(reply: str, tools: Sequence[str]) -> LabelledReply:
+    """Parse the next move of a search: a call or an answer. Giving up is an empty answer.
 
-    action: Action | None = None
-    answer: str | None = None
-    thought: str = ""
-    because: str = ""
-
-
-def parse_move(reply: str, tools: Sequence[str]) -> Move:
-    """Parse a labelled reply into the next move of a search.
-
-    >>> parse_move("Thought: six is good\\nAction: combine\\nAction input: 10 - 4", ["combine"]).action
-    Action(tool='combine', input='10 - 4')
-    >>> parse_move("Action: click[Buy Now]", ["click"]).action
-    Action(tool='click', input='Buy Now')
-    >>> parse_move('{"action": "weather", "action_input": {"city": "Lyon"}}', ["weather"]).action
-    Action(tool='weather', input='{"city": "Lyon"}')
+    >>> parse_move("Action: click[Buy Now]", ["click"]).call
+    WrittenCall(tool='click', input='Buy Now')
     >>> parse_move("Action: give up\\nAction input: 24 is out of reach", ["combine"]).answer
     ''
 
     Raises:
         ParseError: there is no move, or more than one.
     """
-    fields = read_fields_of_any_form(clean_reply(reply), tools, [])
-    answer, because = parse_answer(fields)
-    thought = replace_surrogates(fields.get("thought", ""))
-    if "action" in fields and answer is not None:
-        refuse_answer_first(fields)
-        answer, because = None, ""
-    if answer is not None:
-        if not answer:
-            raise ParseError("Your final answer is empty.", "missing_field")
-        return Move(answer=answer, thought=thought, because=because)
-    if not fields.get("action"):
-        raise ParseError("Write an Action with its Action input, or a Final answer.", "missing_field")
-    name, raw_input = fields["action"], fields.get("input", "")
-    if not raw_input and (call := CALL.fullmatch(name)):
-        name, raw_input = call["tool"], extract_call_input(call)
-    return move_of(name, raw_input, thought, tools)
+    return check_move(read_labelled_text(reply, tools), tools)
 
 
-def read_move(value: Mapping[str, Value], tools: Sequence[str]) -> Move:
-    """Read a move from a JSON object. Its keys are action and action_input, or final_answer and because.
-
-    >>> read_move({"thought": "done", "final_answer": "24", "because": "6 * 4"}, ["combine"]).answer
-    '24'
-    """
-    written: LabelledReply = read_dataclass(LabelledReply, flatten_action(value))
-    if written.call is None and written.answer is not None:
-        answer, because = parse_answer({"answer": written.answer, "because": written.because})
-        if not answer:
-            raise ParseError("Your final answer is empty.", "missing_field")
-        return Move(answer=answer, thought=written.thought, because=because)
-    if written.call is None or not written.call.tool:
-        raise ParseError("action is the name of one tool.", "missing_field")
-    return move_of(written.call.tool, written.call.input, written.thought, tools)
+def read_move(value: Mapping[str, Value], tools: Sequence[str]) -> LabelledReply:
+    """Read a move from a JSON object. Its keys are action and action_input, or final_answer and because."""
+    return check_move(read_labelled_object(value), tools)
 
 
-def move_of(name: str, raw_input: str, thought: str, tools: Sequence[str]) -> Move:
-    plain = name.strip().strip("`*'\"[]").strip()
-    if plain.casefold().replace(" ", "_").replace("-", "_") == GIVE_UP and GIVE_UP not in tools:
-        return Move(None, "", replace_surrogates(thought), replace_surrogates(raw_input))
-    try:
-        plain = match_tool(name, tools, [])
-    except ParseError as error:
-        if error.reason != "unknown_tool":
-            raise
-    refuse_copies("Action", name)
-    refuse_copies("Action input", raw_input)
-    return Move(
-        Action(check_query_characters(plain), check_query_characters(read_labelled_input(raw_input, []))),
-        None,
-        replace_surrogates(thought),
-    )
+def check_move(reply: LabelledReply, tools: Sequence[str]) -> LabelledReply:
+    if reply.call and GIVE_UP not in tools and re.sub(r"[ -]", "_", reply.call.tool.strip(MARKS)).casefold() == GIVE_UP:
+        return LabelledReply(answer="", because=replace_surrogates(reply.call.input), thought=reply.thought)
+    return check_labelled(reply, tools, 1, any_tool=True)
 
 
 NO_LETTERS = re.compile(r"[\W\d_]+")
@@ -461,8 +401,6 @@ def refuse_form_text(value: object, form: Form[object]) -> None:
     match value:
         case LabelledReply(call=call, answer=answer):
             texts = (call.input if call else "", answer or "")
-        case Move(action=action, answer=answer):
-            texts = (action.input if action else "", answer or "")
         case Decision(answer=answer):
             texts = (answer,)
         case PlanGraph(parts=parts):
@@ -494,7 +432,7 @@ def read_thought(reply: str) -> str:
     try:
         value: Value = read_json_reply(reply)
         if value is None:
-            return read_fields(clean_reply(reply), []).get("thought", "").partition("\n")[0]
+            return read_fields(clean_reply(reply)).get("thought", "").partition("\n")[0]
     except ParseError:
         return ""
     for key in ("reply", "arguments"):
@@ -507,7 +445,7 @@ def read_thought(reply: str) -> str:
 def get_reply_answer(value: object) -> str:
     """Return the final answer that a reply gives, or an empty string."""
     match value:
-        case LabelledReply(answer=answer) | Move(answer=answer) | Decision(answer=answer):
+        case LabelledReply(answer=answer) | Decision(answer=answer):
             return answer or ""
     return ""
 

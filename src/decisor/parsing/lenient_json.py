@@ -1,4 +1,4 @@
-"""Lenient JSON: read a text that has exactly one reading, and record each repair.
+"""Lenient JSON: read a text that has exactly one reading.
 
 Accepted are trailing commas, comments, raw line ends in texts, Python's literals, bare keys and a missing last
 bracket. Refused are an unfinished text, a key twice with different values, and numbers that no database holds. Nothing
@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from decisor.errors import ParseError
 from decisor.parsing.cleaning import MAX_DEPTH, NO_HELP
 from decisor.types import Value
 
 BLANK = re.compile(r"(?:[ \t\r\n\u00a0\u200b\u2060\ufeff]|//[^\n]*|\#[^\n]*|/\*.*?\*/)*", re.S)
-COMMENT = re.compile(r"//|\#|/\*")
 NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
 WORD = re.compile(r"-?[A-Za-z_]\w*")
 CHUNK = re.compile(r"[^\"'\u201d\\\n\r\t]+")
@@ -43,7 +42,8 @@ class JsonReader:
     text: str
     at: int
     depth: int = 0
-    repairs: list[str] = field(default_factory=list)
+    forgotten: int = 0
+    """Number of closing brackets that were missing at the end."""
 
     def value(self) -> Value:
         head = self.peek()
@@ -59,8 +59,6 @@ class JsonReader:
         word = WORD.match(self.text, self.at)
         if word and word.group() in WORDS and not self.text.startswith("(", word.end()):
             self.at = word.end()
-            if word.group()[0].isupper():
-                self.repairs.append("python_literal")
             return WORDS[word.group()]
         # Python's json would accept these, and a comparison with NaN is always false.
         if word and word.group().lstrip("-") in ("NaN", "Infinity", "nan", "inf"):
@@ -71,8 +69,6 @@ class JsonReader:
         """Return the next character that is not blank. Empty at the end, where only closing brackets may be missing."""
         blank = BLANK.match(self.text, self.at)
         assert blank
-        if COMMENT.search(blank.group()):
-            self.repairs.append("json_comments")
         self.at = blank.end()
         return self.text[self.at : self.at + 1]
 
@@ -89,8 +85,6 @@ class JsonReader:
             value = self.value()
             if key in members and members[key] != value:
                 raise ParseError(f"The key {key[:60]!r} comes twice, with different values.", "duplicate_key")
-            if key in members:
-                self.repairs.append("duplicate_key_same")
             members[key] = value
             self.comma("}")
         return members
@@ -108,7 +102,6 @@ class JsonReader:
             return self.string()
         if word := WORD.match(self.text, self.at):
             self.at = word.end()
-            self.repairs.append("bare_key")
             return word.group()
         raise self.wrong()
 
@@ -122,7 +115,7 @@ class JsonReader:
         if not head or self.text.startswith(("```", "~~~"), self.at):
             if self.text[: self.at].rstrip().endswith((",", "{", "[")):
                 raise ParseError(CUT_OFF, "truncated")
-            self.repairs.append("close_brackets")
+            self.forgotten += 1
             return True
         return False
 
@@ -131,9 +124,7 @@ class JsonReader:
         if head == ",":
             comma = self.at
             self.at += 1
-            if self.peek() == bracket:
-                self.repairs.append("trailing_comma")
-            elif self.peek() == ",":
+            if self.peek() == ",":
                 self.at = comma
                 raise self.wrong()
         elif head not in (bracket, "") and not self.text.startswith(("```", "~~~"), self.at):
@@ -147,10 +138,6 @@ class JsonReader:
     def string(self) -> str:
         quote = self.text[self.at]
         end = QUOTES[quote]
-        if quote == "'":
-            self.repairs.append("python_literal")
-        if quote == "\u201c":
-            self.repairs.append("smart_quotes")
         self.at += 1
         parts: list[str] = []
         while (head := self.text[self.at : self.at + 1]) != end:
@@ -159,8 +146,6 @@ class JsonReader:
             if head == "\\":
                 parts.append(self.escape())
                 continue
-            if head in "\n\r\t":
-                self.repairs.append("raw_control_in_string")
             chunk = CHUNK.match(self.text, self.at)
             self.at = chunk.end() if chunk else self.at + 1
             parts.append(chunk.group() if chunk else head)
@@ -200,12 +185,11 @@ CODE = re.compile(r"[(){}<>|=]|^\s*[\w-]+\s*:|^!!|^\s*(?:select|with|match|retur
 MAX_TRIES = 20
 
 
-def read_json_value(text: str, repairs: list[str]) -> Value:
+def read_json_value(text: str) -> Value:
     """Read the one JSON value in a reply, with or without prose or a fence around it.
 
-    >>> repairs = []
-    >>> read_json_value('Here: ```json\\n{"a": 1,}\\n```', repairs), repairs
-    ({'a': 1}, ['prose', 'strip_fence', 'trailing_comma'])
+    >>> read_json_value('Here: ```json\\n{"a": 1,}\\n```')
+    {'a': 1}
 
     Raises:
         ParseError: there is none (syntax, no_action, model_refusal, truncated), or there are several.
@@ -217,23 +201,12 @@ def read_json_value(text: str, repairs: list[str]) -> Value:
         start = text.find("{")
     if start < 0:
         return read_unbracketed(text)
-    before = text[:start]
-    if re.search(r"```|~~~", before):
-        before = re.sub(r"(?:```+|~~~+)[\w+-]*", "", before)
-        if before.strip():
-            repairs.append("prose")
-        repairs.append("strip_fence")
-    elif before.strip():
-        repairs.append("prose")
-    value, end = read_first_value(text, start, repairs)
+    value, end = read_first_value(text, start)
     refuse_second_object(text, end)
-    after = re.sub(r"```+|~~~+", "", text[end:]).strip()
-    if after and "prose" not in repairs:
-        repairs.append("prose")
     return value
 
 
-def read_first_value(text: str, start: int, repairs: list[str]) -> tuple[Value, int]:
+def read_first_value(text: str, start: int) -> tuple[Value, int]:
     """Read the value at the first bracket that opens one, and return it with its end. Brackets in prose are skipped."""
     first: ParseError | None = None
     for _ in range(MAX_TRIES):
@@ -248,9 +221,8 @@ def read_first_value(text: str, start: int, repairs: list[str]) -> tuple[Value, 
                 raise first from None
             continue
         # One bracket is forgotten; several mean that the reply hit its length limit.
-        if reader.repairs.count("close_brackets") > 1:
+        if reader.forgotten > 1:
             raise ParseError(CUT_OFF, "truncated")
-        repairs += [name for name in dict.fromkeys(reader.repairs) if name not in repairs]
         return value, reader.at
     raise first or ParseError("There is no JSON object in your reply.", "syntax")
 

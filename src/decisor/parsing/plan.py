@@ -1,19 +1,18 @@
 """The parser of a plan: from its form in a reply to a graph of parts, each after the parts that it needs.
 
-    {"nodes": [{"id", "ask", "needs", "source"}], "final": id}      or {"simple": true}; the form that is asked for
+    {"nodes": [{"id", "ask", "needs", "source"}]}                   or {"simple": true}; the form that is asked for
     {"nodes": [{"depth", "ask", "source"}]}                         the same held to a schema, which has no ids
-    [("Q: ...", "Q1.1: ..."), ("Q1.1: ...", "Q2.1: ... <A1.1>")]    the paper's pairs of parent and child
     Q1.1: ...                                                       one on each line
     1. ...  /  2. ... #1                                            numbered, with references as in MuSiQue
 
 ``<A1.1>`` in a query stands for the answer of part Q1.1, so Q1.1 is a parent too. A parent without a tag only comes
 first, and its answer is given beside the query. Read strictly, all defects of a plan go back to the LLM as one list.
-Read with ``mend``, for a second reply, each defect is repaired by a rule, and the repair is recorded:
+Read with ``mend``, for a second reply, each defect is repaired by a rule:
 
     two parts that ask the same             one of them stays
     a tag or parent that does not exist     the tag is removed, the part is degraded
     a cycle                                 the back edge into the highest id is cut, that part is degraded
-    more parts than allowed                 only the parts that the final part needs stay
+    more parts than allowed                 only the parts that the last part needs stay
     ids that do not tell the depth          ids are given anew
 
 Nothing in a reply is evaluated.
@@ -21,9 +20,7 @@ Nothing in a reply is evaluated.
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +28,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from decisor.errors import ParseError
 from decisor.parsing.cleaning import clean_reply, replace_surrogates
-from decisor.parsing.lenient_json import JsonReader, check_depth, read_json_value
+from decisor.parsing.lenient_json import JsonReader, read_json_value
 from decisor.parsing.unlabelled import match_tool
 from decisor.types import Value
 
@@ -59,9 +56,6 @@ class PlanDraft:
     """The nodes of a plan before it is a graph."""
 
     drafts: tuple[PartDraft, ...] = ()
-    final: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    """Ids of nodes that the LLM withdrew."""
     simple: bool = False
     numbered: bool = False
     """True if ids were 1, 2, 3 (here Q1.0, Q2.0), which tell no depth."""
@@ -76,22 +70,12 @@ def find_tagged_parts(query: str) -> list[str]:
     return [f"Q{number}" for number in TAG.findall(query)]
 
 
-def read_part_id(value: Value, numbered: bool, repairs: list[str]) -> str:
+def read_part_id(value: Value, numbered: bool) -> str:
     if numbered and isinstance(value, int | str) and (match := NUMBERED.fullmatch(str(value).strip())):
         return f"Q{match[1]}.0"
     if not isinstance(value, str) or not (match := ID.fullmatch(value.strip())):
         raise ParseError("An id is a text like Q1.1.", "shape")
-    if value.strip() != value or value[:1] in "qa":
-        repairs.append("case")
     return f"Q{match[1]}"
-
-
-def read_ids_leniently(value: Value, numbered: bool) -> tuple[str, ...]:
-    """Read the ids that are readable and skip the rest. These ids only help to cut a plan, so a bad one is no error."""
-    ids = value if isinstance(value, list) else [value]
-    shape = NUMBERED if numbered else ID
-    matches = [shape.fullmatch(str(id).strip()) for id in ids if isinstance(id, str | int)]
-    return tuple(f"Q{match[1]}{'.0' if numbered else ''}" for match in matches if match)
 
 
 def normalize_tags(query: str, numbered: bool) -> str:
@@ -111,17 +95,12 @@ LINE = re.compile(
     r"(?P<ask>\S.*)$",
     re.M | re.I,
 )
-AFTER = re.compile(r"[(\[](?:needs|parents|after)[: ]+(?P<ids>[^()\[\]]*)[)\]]\s*$", re.I)
-PAIR = re.compile(
-    r"\(\s*([\"'])(?P<parent>(?:\\.|(?!\1)[^\\])*)\1\s*,\s*([\"'])(?P<child>(?:\\.|(?!\3)[^\\])*)\3\s*\)", re.S
-)
-CURLY = str.maketrans("“”„‟‘’‚", '""""\'\'\'')
 QUERY = ("ask", "query", "question", "text")
 NEEDS = ("needs", "parents", "depends_on", "dependencies")
 SOURCE = ("source", "tool")
 
 
-def read_drafts(text: str, repairs: list[str], salvage: bool) -> PlanDraft:
+def read_drafts(text: str, salvage: bool) -> PlanDraft:
     """Read the drafts of a plan.
 
     Raises:
@@ -129,20 +108,20 @@ def read_drafts(text: str, repairs: list[str], salvage: bool) -> PlanDraft:
     """
     text = text.translate(ANGLES)
     try:
-        return read_json_drafts(read_json_value(text, repairs), repairs)
+        return read_json_drafts(read_json_value(text))
     except ParseError as error:
         drafts: PlanDraft | None = None
         # Not JSON, so perhaps one of the other forms. Other reasons mean JSON with a defect that the LLM can correct.
         if error.reason in ("syntax", "no_action", "truncated", "shape", "multiple_actions"):
-            drafts = read_tuple_drafts(text, repairs, salvage) or read_line_drafts(text, repairs, salvage)
+            drafts = read_line_drafts(text, salvage)
         if drafts is None and salvage and error.reason != "limits":
-            drafts = salvage_drafts(text, repairs)
+            drafts = salvage_drafts(text)
         if drafts is None:
             raise
         return drafts
 
 
-def read_json_drafts(value: Value, repairs: list[str]) -> PlanDraft:
+def read_json_drafts(value: Value) -> PlanDraft:
     if isinstance(value, str) and (root := LABELLED.fullmatch(value)) and not root["id"]:
         return PlanDraft(simple=True)
     if isinstance(value, Mapping) and value.get("simple") is True and not value.get("nodes"):
@@ -150,29 +129,22 @@ def read_json_drafts(value: Value, repairs: list[str]) -> PlanDraft:
     nodes = value.get("nodes") if isinstance(value, Mapping) else value
     if nodes is None or nodes in ([], {}):
         raise ParseError("The plan has no nodes.", "missing_field")
-    # The forms that nodes are written in: an object by id, texts, pairs of ids, or objects.
+    # The forms that nodes are written in: an object by id, texts, or objects.
     if isinstance(nodes, Mapping):
-        repairs.append("map_form")
         nodes = [{"id": id, **part} if isinstance(part, Mapping) else part for id, part in nodes.items()]
     if not isinstance(nodes, list):
         raise ParseError("nodes is a list.", "shape")
     if all(isinstance(node, str) for node in nodes):
-        return read_text_drafts([str(node) for node in nodes], repairs)
-    if all(isinstance(node, list) and len(node) == 2 and isinstance(node[0], str) for node in nodes):
-        return build_pair_drafts([(str(node[0]), str(node[1])) for node in nodes if isinstance(node, list)], repairs)
+        return read_text_drafts([str(node) for node in nodes])
     nodes = add_node_ids(nodes)
     ids = [node.get("id") for node in nodes if isinstance(node, Mapping)]
     numbered = bool(ids) and all(isinstance(id, int | str) and NUMBERED.fullmatch(str(id)) for id in ids)
     parts: dict[str, PartDraft] = {}
     for node in nodes:
-        part = read_node(node, numbered, repairs)
+        part = read_node(node, numbered)
         if parts.setdefault(part.id, part) != part:
             raise ParseError(f"Two parts are called {part.id}.", "duplicate_id")
-        if parts[part.id] is not part:
-            repairs.append("duplicate_node_same")
-    more = value if isinstance(value, Mapping) else {}
-    final, drop = (read_ids_leniently(more.get(name), numbered) for name in ("final", "drop"))
-    return PlanDraft(tuple(parts.values()), final, drop, numbered=numbered)
+    return PlanDraft(tuple(parts.values()), numbered=numbered)
 
 
 def add_node_ids(nodes: Sequence[Value]) -> Sequence[Value]:
@@ -192,13 +164,13 @@ def add_node_ids(nodes: Sequence[Value]) -> Sequence[Value]:
     return named
 
 
-def read_node(node: Value, numbered: bool, repairs: list[str]) -> PartDraft:
+def read_node(node: Value, numbered: bool) -> PartDraft:
     if not isinstance(node, Mapping):
         raise ParseError("Each node is an object with id, query and parents.", "shape")
     query = next((node[name] for name in QUERY if node.get(name) not in (None, "")), None)
     if node.get("id") in (None, ""):
         raise ParseError("A node has no id.", "missing_field")
-    id = read_part_id(node["id"], numbered, repairs)
+    id = read_part_id(node["id"], numbered)
     if query is None:
         raise ParseError(f"{id} does not say what it asks.", "missing_field")
     if not isinstance(query, str):
@@ -208,77 +180,17 @@ def read_node(node: Value, numbered: bool, repairs: list[str]) -> PartDraft:
     names = [name for name in NEEDS if name in node]
     listed_parents = node[names[0]] if names else ()
     if listed_parents is None:
-        repairs.append("null_parents")
         listed_parents = ()
     if isinstance(listed_parents, str) or not isinstance(listed_parents, Sequence):
         raise ParseError(f"The parents of {id} are a list.", "shape")
-    listed = [read_part_id(parent, numbered, repairs) for parent in listed_parents]
-    if len(set(listed)) < len(listed):
-        repairs.append("duplicate_parent")
+    listed = [read_part_id(parent, numbered) for parent in listed_parents]
     source = next((node[name] for name in SOURCE if node.get(name)), "")
     if not isinstance(source, str):
         raise ParseError(f"The source of {id} is the name of a tool.", "shape")
-    asks = normalize_tags(query, numbered)
-    if set(find_tagged_parts(asks)) - set(listed):
-        repairs.append("tag_parents")
-    return PartDraft(id, asks, tuple(dict.fromkeys(listed)), source.strip())
+    return PartDraft(id, normalize_tags(query, numbered), tuple(dict.fromkeys(listed)), source.strip())
 
 
-def read_tuple_drafts(text: str, repairs: list[str], salvage: bool) -> PlanDraft | None:
-    """Read the form of the paper: a list of (parent, child), each the whole text of a node.
-
-    None if the text has another form.
-    """
-    start, end = text.find("["), text.rfind("]")
-    if start < 0 or "(" not in text[start:]:
-        return None
-    check_depth(text)
-    listed = text[start : end + 1]
-    pairs = read_literal_pairs(listed) or read_literal_pairs(listed.translate(CURLY))
-    if not pairs and salvage:
-        pairs = [(match["parent"], match["child"]) for match in PAIR.finditer(text.translate(CURLY))]
-    if not pairs or not all(isinstance(side, str) for pair in pairs for side in pair):
-        return None
-    return build_pair_drafts(pairs, repairs)
-
-
-def read_literal_pairs(text: str) -> list[tuple[str, str]]:
-    """Read pairs from a Python literal; ``ast.literal_eval`` runs no code. Empty if the text is no literal."""
-    try:
-        # An invalid escape such as "\d" in a reply makes Python warn on stderr.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return []
-    return [pair for pair in value if isinstance(pair, tuple) and len(pair) == 2] if isinstance(value, list) else []
-
-
-def build_pair_drafts(pairs: Sequence[tuple[str, str]], repairs: list[str]) -> PlanDraft:
-    """Build drafts from the edges of a plan. ``Q: ...`` is the question itself, not a node."""
-    repairs.append("tuple_form")
-    asks: dict[str, str] = {}
-    needs: dict[str, list[str]] = {}
-    for pair in pairs:
-        ids = []
-        for side in pair:
-            if not (match := LABELLED.fullmatch(side)):
-                raise ParseError("Each text of a pair begins with its id, like Q1.1: ...", "shape")
-            id = f"Q{match['id']}" if match["id"] and "." in match["id"] else f"Q{match['id']}.0" if match["id"] else ""
-            ask = normalize_tags(match["ask"], numbered=id.endswith(".0"))
-            if id and asks.setdefault(id, ask) != ask:
-                raise ParseError(f"Two parts are called {id}.", "duplicate_id")
-            ids.append(id)
-        parent, child = ids
-        if child:
-            needs.setdefault(child, []).extend([parent] if parent else [])
-    if not asks:
-        return PlanDraft(simple=True)
-    drafts = tuple(PartDraft(id, ask, tuple(dict.fromkeys(needs.get(id, ())))) for id, ask in asks.items() if ask)
-    return PlanDraft(drafts, numbered=all(id.endswith(".0") for id in asks))
-
-
-def read_line_drafts(text: str, repairs: list[str], salvage: bool = True) -> PlanDraft | None:
+def read_line_drafts(text: str, salvage: bool = True) -> PlanDraft | None:
     """Read drafts from lines such as ``Q1.1: ...`` or ``1. ...``.
 
     None if no line has that form. Unless salvaging, also None if prose comes before a list without any question.
@@ -294,35 +206,28 @@ def read_line_drafts(text: str, repairs: list[str], salvage: bool = True) -> Pla
     if not lines:
         root = LABELLED.fullmatch(text.strip().strip("\"'`").strip())
         return PlanDraft(simple=True) if root and not root["id"] else None
-    repairs.append("line_form")
     numbered = not any("." in line["id"] for line in lines)
     parts: dict[str, PartDraft] = {}
     for line in lines:
         if not numbered and "." not in line["id"]:
             continue
-        ask: str = line["ask"].rstrip()
-        needs: tuple[str, ...] = ()
-        if after := AFTER.search(ask):
-            ask, needs = ask[: after.start()], read_ids_leniently(re.split(r"[,; ]+", after["ids"]), numbered)
         id = f"Q{line['id']}" + (".0" if numbered else "")
-        part = PartDraft(id, normalize_tags(ask, numbered), needs)
+        part = PartDraft(id, normalize_tags(line["ask"].rstrip(), numbered))
         if parts.setdefault(id, part) != part:
             raise ParseError(f"Two parts are called {id}.", "duplicate_id")
     return PlanDraft(tuple(parts.values()), numbered=numbered)
 
 
-def read_text_drafts(texts: Sequence[str], repairs: list[str]) -> PlanDraft:
+def read_text_drafts(texts: Sequence[str]) -> PlanDraft:
     """Read drafts from a list of texts, with ids in front or else numbered by position."""
-    as_lines = read_line_drafts("\n".join(" ".join(text.split()) for text in texts), [])
+    as_lines = read_line_drafts("\n".join(" ".join(text.split()) for text in texts))
     if as_lines and not as_lines.simple and len(as_lines.drafts) == len(texts):
-        repairs.append("line_form")
         return as_lines
-    repairs.append("list_form")
     drafts = tuple(PartDraft(f"Q{place}.0", normalize_tags(text, numbered=True)) for place, text in enumerate(texts, 1))
     return PlanDraft(drafts, numbered=True)
 
 
-def salvage_drafts(text: str, repairs: list[str]) -> PlanDraft | None:
+def salvage_drafts(text: str) -> PlanDraft | None:
     """Read the complete nodes of a JSON plan that is cut off. None if it has none."""
     nodes: list[Value] = []
     at = text.find("[")
@@ -333,14 +238,13 @@ def salvage_drafts(text: str, repairs: list[str]) -> PlanDraft | None:
         except ParseError:
             break
         # This node was cut off: its last text may be half.
-        if "close_brackets" in reader.repairs:
+        if reader.forgotten:
             break
         nodes.append(node)
         at = reader.at
     if not nodes:
         return None
-    repairs.append("salvaged")
-    return read_json_drafts(nodes, repairs)
+    return read_json_drafts(nodes)
 
 
 MAX_STEPS_DEEP = 32
@@ -370,9 +274,10 @@ class PlanGraph:
     """Parts of a plan, each after its parents."""
 
     parts: tuple[PlanPart, ...]
-    repairs: tuple[str, ...] = ()
     simple: bool = False
     """True if the LLM says that no plan is needed."""
+    is_fallback: bool = False
+    """True if no plan could be read, and the question stands for it."""
 
     @property
     def levels(self) -> tuple[tuple[PlanPart, ...], ...]:
@@ -409,7 +314,7 @@ def compute_depths(parts: Iterable[PlanPart]) -> dict[str, int]:
     return depth
 
 
-def merge_equal_parts(parts: Sequence[PlanPart], repairs: list[str]) -> dict[str, PlanPart]:
+def merge_equal_parts(parts: Sequence[PlanPart]) -> dict[str, PlanPart]:
     """Merge parts that ask the same of the same parents, and return the parts by id.
 
     Case and spaces of the query do not matter.
@@ -425,7 +330,6 @@ def merge_equal_parts(parts: Sequence[PlanPart], repairs: list[str]) -> dict[str
                 double[part.id] = one
         if not double:
             return by_id
-        repairs.append("merged")
         by_id = {id: rename_part(part, double) for id, part in by_id.items() if id not in double}
 
 
@@ -474,22 +378,19 @@ def find_back_edges(parts: Mapping[str, PlanPart]) -> list[tuple[str, str]]:
     return edges
 
 
-def keep_needed_parts(
-    parts: Mapping[str, PlanPart], final: Sequence[str], max_parts: int, repairs: list[str]
-) -> dict[str, PlanPart]:
-    """Keep only the parts that the final part needs, if a plan has more than ``max_parts``.
+def keep_needed_parts(parts: Mapping[str, PlanPart], max_parts: int) -> dict[str, PlanPart]:
+    """Keep only the parts that the last part needs, if a plan has more than ``max_parts``.
 
-    Without a named final part the last one counts; raise ParseError if the needed parts are still too many.
+    Raise ParseError if the needed parts are still too many.
     """
     if len(parts) <= max_parts:
         return dict(parts)
-    waiting = [id for id in final if id in parts] or [list(parts)[-1]]
+    waiting = [list(parts)[-1]]
     needed: set[str] = set()
     while waiting:
         if (id := waiting.pop()) not in needed:
             needed.add(id)
             waiting += parts[id].parents
-    repairs.append("only_final")
     if len(needed) > max_parts:
         raise ParseError(
             f"The plan has {len(parts)} parts, {len(needed)} of them needed. Write at most {max_parts}.", "too_many"
@@ -497,13 +398,11 @@ def keep_needed_parts(
     return {id: part for id, part in parts.items() if id in needed}
 
 
-def renumber_parts(parts: tuple[PlanPart, ...], always: bool, repairs: list[str]) -> tuple[PlanPart, ...]:
+def renumber_parts(parts: tuple[PlanPart, ...], always: bool) -> tuple[PlanPart, ...]:
     """Renumber the parts by depth, if their ids do not tell the depth or ``always`` is set."""
     depth = compute_depths(parts)
     if not always and all(int(part.id[1:].partition(".")[0]) == depth[part.id] for part in parts):
         return parts
-    if not always:
-        repairs.append("renumbered")
     names: dict[str, str] = {}
     for part in parts:
         index = 1 + sum(depth[other] == depth[part.id] for other in names)
@@ -534,43 +433,37 @@ def parse_plan_graph(
             parts need each other (cycle), there are more than ``max_parts`` (too_many), a source is none of
             ``sources`` (unknown_tool), or there are more than 200 or they are deeper than 32 (limits).
     """
-    repairs: list[str] = []
-    drafts = read_drafts(clean_reply(reply, repairs), repairs, mend)
+    drafts = read_drafts(clean_reply(reply), mend)
     if drafts.simple:
-        return PlanGraph((), tuple(repairs), simple=True)
+        return PlanGraph((), simple=True)
     if len(drafts.drafts) > MAX_PARTS:
         raise ParseError(f"The plan has more than {MAX_PARTS} parts.", "limits")
-    # Drafts become parts: parents from lists and tags, equal parts merged, withdrawn ones left out.
+    # Drafts become parts: parents from lists and tags, equal parts merged.
     written = []
     for draft in drafts.drafts:
         # A tag makes a parent, whether the plan lists it or not.
         needs = tuple(dict.fromkeys([*draft.needs, *find_tagged_parts(draft.query)]))
         written.append(PlanPart(draft.id, replace_surrogates(draft.query), needs, draft.source))
-    parts = merge_equal_parts(written, repairs)
-    parts = {id: part for id, part in parts.items() if id not in drafts.drop}
-    parts = match_part_sources(parts, sources, repairs, mend)
+    parts = merge_equal_parts(written)
+    parts = match_part_sources(parts, sources, mend)
     # A second reply is mended, a first one goes back with all its defects.
     if mend:
         for part in list(parts.values()):
             for parent in part.parents:
                 if parent not in parts:
                     parts[part.id] = drop_parent(parts[part.id], parent)
-                    repairs.append("stripped_tag")
         while edges := find_back_edges(parts):
             # The edge into the highest id, because it most likely points back; one at a time, for one cut may open
             # several cycles.
             parent, child = max(edges, key=lambda edge: (split_part_id(edge[1]), split_part_id(edge[0])))
             parts[child] = drop_parent(parts[child], parent)
-            repairs.append("cut_edge")
-        parts = keep_needed_parts(parts, drafts.final, max_parts, repairs)
+        parts = keep_needed_parts(parts, max_parts)
     elif wrong := find_plan_defects(parts, max_parts):
         raise ParseError("\n".join(text for _, text in wrong), wrong[0][0])
-    return PlanGraph(renumber_parts(sort_by_depth(parts), drafts.numbered, repairs), tuple(dict.fromkeys(repairs)))
+    return PlanGraph(renumber_parts(sort_by_depth(parts), drafts.numbered))
 
 
-def match_part_sources(
-    parts: Mapping[str, PlanPart], sources: Sequence[str], repairs: list[str], mend: bool
-) -> dict[str, PlanPart]:
+def match_part_sources(parts: Mapping[str, PlanPart], sources: Sequence[str], mend: bool) -> dict[str, PlanPart]:
     """Replace the source of each part by the exact tool name; empty if ``sources`` is empty.
 
     An unknown source raises ParseError, or becomes empty when mending.
@@ -580,11 +473,10 @@ def match_part_sources(
         source = ""
         if part.source and sources:
             try:
-                source = match_tool(part.source, sources, repairs)
+                source = match_tool(part.source, sources)
             except ParseError:
                 if not mend:
                     raise
-                repairs.append("unknown_source")
         sourced[id] = replace(part, source=source)
     return sourced
 

@@ -261,7 +261,7 @@ class Form(Generic[T]):
         shapes = self.now or self.shapes
         if way == "tools":
             return "Call one function, and write nothing else.\n" + "\n".join(
-                describe_functions(self.kind, shape) for shape in shapes
+                describe_functions(shape) for shape in shapes
             )
         if len(self.shapes) == 1:
             return f"One JSON object and nothing else, with the keys\n{describe_keys(self.kind, shapes[0])}"
@@ -296,7 +296,7 @@ def describe_keys(kind: type, shape: ReplyShape) -> str:
     )
 
 
-def describe_functions(kind: type, shape: ReplyShape) -> str:
+def describe_functions(shape: ReplyShape) -> str:
     """Describe the functions of a shape in words, with their parameters once for all of them."""
     names = [normalize_function_name(name) for name in shape.enums.get("action", [shape.name])]
     says = {"input" if key == "action_input" else key: words for key, words in shape.says.items() if key != "action"}
@@ -355,7 +355,7 @@ def read_json_reply(reply: str) -> Mapping[str, Value] | None:
         text = tags[2]
     if not text.startswith("{"):
         return None
-    value = read_json_value(text, [])
+    value = read_json_value(text)
     return value if isinstance(value, Mapping) else None
 
 
@@ -380,7 +380,7 @@ def convert_function_call(value: Mapping[str, Value], shapes: tuple[ReplyShape, 
         return value
     # OpenAI sends the arguments of a call as a text that holds JSON.
     if isinstance(arguments, str):
-        read = read_json_value(arguments, []) if arguments.strip().startswith("{") else {"input": arguments}
+        read = read_json_value(arguments) if arguments.strip().startswith("{") else {"input": arguments}
         arguments = read if isinstance(read, Mapping) else {"input": arguments}
     if not isinstance(arguments, Mapping):
         raise ParseError("arguments is an object.", "shape")

@@ -128,8 +128,12 @@ def format_toml_value(value: object) -> str:
         return str(value).lower()
     text = str(value)
     # A literal text is used where it can be: SQL stays as it was written, without escapes.
-    if "\n" in text and "'''" not in text and re.sub(r"[\n\t]", "", text).isprintable():
-        return f"'''\n{text}'''"
+    if "\n" in text and re.sub(r"[\n\t]", "", text).isprintable():
+        if "'''" not in text:
+            return f"'''\n{text}'''"
+        # A literal text of TOML has no escapes, so three quotes in it need the other kind.
+        escaped = text.replace("\\", "\\\\").replace('"""', '""\\"')
+        return f'"""\n{escaped}"""'
     if '"' in text and "'" not in text and text.isprintable():
         return f"'{text}'"
     return "".join(map(escape_unprintable, json.dumps(text.encode("utf-8", "replace").decode(), ensure_ascii=False)))

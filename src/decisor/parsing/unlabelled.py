@@ -96,16 +96,16 @@ ALIASES = {
 FILLERS = re.compile(r"(?:^|_)(?:an?|the|my|us(?:e|ing)|call|run|tool|function|database|db|quer(?:y|ies))(?=_|$)")
 
 
-def match_tool(name: str, tools: Sequence[str], repairs: list[str]) -> str:
+def match_tool(name: str, tools: Sequence[str]) -> str:
     """Return the tool that a written name means.
 
     Case, spaces and well-known other names are accepted, misspellings are not.
 
-    >>> match_tool("Relational DB", ["sql", "think"], [])
+    >>> match_tool("Relational DB", ["sql", "think"])
     'sql'
-    >>> match_tool("the SQL database", ["sql", "think"], [])
+    >>> match_tool("the SQL database", ["sql", "think"])
     'sql'
-    >>> match_tool("sq", ["sql", "think"], [])
+    >>> match_tool("sq", ["sql", "think"])
     Traceback (most recent call last):
     decisor.errors.ParseError: There is no tool 'sq'; there is sql, think. Did you mean sql?
     """
@@ -114,21 +114,16 @@ def match_tool(name: str, tools: Sequence[str], repairs: list[str]) -> str:
     if re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", name):
         raise ParseError("The name of the tool holds a control character.", "control")
     visible = name.translate(INVISIBLE)
-    if visible != name:
-        repairs.append("invisible")
     by_plain_name = {tool.casefold(): tool for tool in tools}
     if visible in tools:
         return visible
     plain = re.sub(r"[\s-]+", "_", visible.strip().strip("`*'\"[]").strip()).casefold()
     if plain in by_plain_name:
-        repairs.append("case")
         return by_plain_name[plain]
     if ALIASES.get(plain) in by_plain_name:
-        repairs.append("tool_alias")
         return by_plain_name[ALIASES[plain]]
     bare = FILLERS.sub("", plain).strip("_")
     if re.fullmatch(r"[a-z_]+", plain) and bare in by_plain_name:
-        repairs.append("tool_alias")
         return by_plain_name[bare]
     # A misspelling is not guessed: a query sent to the wrong tool costs more than a complaint.
     near = difflib.get_close_matches(plain, by_plain_name, 1)
@@ -142,10 +137,10 @@ INPUT_KEYS = ("action_input", "input", "tool_input", "arguments", "args", "param
 THOUGHT_KEYS = ("thought", "thoughts", "reasoning")
 
 
-def normalize_keys(value: Mapping[str, Value], repairs: list[str]) -> Mapping[str, Value]:
+def normalize_keys(value: Mapping[str, Value]) -> Mapping[str, Value]:
     """Convert keys to lower case with underscores. Raise ParseError if a key then has two different values.
 
-    >>> normalize_keys({"Action Input": 1, "toolName": 2}, [])
+    >>> normalize_keys({"Action Input": 1, "toolName": 2})
     {'action_input': 1, 'tool_name': 2}
     """
     plain: dict[str, Value] = {}
@@ -153,8 +148,6 @@ def normalize_keys(value: Mapping[str, Value], repairs: list[str]) -> Mapping[st
         name = re.sub(r"(?<=[a-z])(?=[A-Z])|[\s-]+", "_", key.strip()).casefold()
         if name in plain and plain[name] != item:
             raise ParseError(f"{name[:60]} comes twice, with different values.", "duplicate_key")
-        if name != key:
-            repairs.append("case")
         plain[name] = item
     return plain
 
@@ -188,29 +181,25 @@ NAMES = {"action": "action", "input": "action_input"}
 OTHERS = {"current_step": "current", "re_plan": "replan", "replan": "replan", "because": "because", "why": "because"}
 
 
-def read_unlabelled_fields(text: str, tools: Sequence[str], repairs: list[str]) -> dict[str, str]:
+def read_unlabelled_fields(text: str, tools: Sequence[str]) -> dict[str, str]:
     """Read an action or answer that was written without labels, as the fields of a labelled reply.
 
     >>> read_unlabelled_fields('<tool_call>{"name": "sql", "arguments": {"query": "SELECT 1"}}</tool_call>',
-    ...     ["sql"], [])
+    ...     ["sql"])
     {'action': 'sql', 'input': 'SELECT 1'}
-    >>> read_unlabelled_fields("I look it up.\\nsql[SELECT 1]", ["sql"], [])
+    >>> read_unlabelled_fields("I look it up.\\nsql[SELECT 1]", ["sql"])
     {'action': 'sql', 'input': 'SELECT 1'}
-    >>> read_unlabelled_fields("So the answer is elm [o1.r2].", ["sql"], [])
+    >>> read_unlabelled_fields("So the answer is elm [o1.r2].", ["sql"])
     {'answer': 'elm [o1.r2].'}
     """
     if query := find_lone_query(text, tools):
-        repairs.append("bare_query")
         return {"action": query[0], "input": query[1]}
     bare = TAGS.sub("", text)
-    if bare != text:
-        repairs.append("tags")
-    if "{" in bare and (fields := read_json_fields(bare, repairs)):
+    if "{" in bare and (fields := read_json_fields(bare)):
         return fields
     calls = [call for line in bare.splitlines() if (call := CALL.fullmatch(line.strip())) and call["tool"] in tools]
     # ``tool: text`` may be prose about the tool, so only brackets make a call here.
     if len(calls) == 1 and not calls[0]["rest"]:
-        repairs.append("call_form")
         return {"action": calls[0]["tool"], "input": extract_call_input(calls[0])}
     answers = ANSWER_IS.findall(text)
     return {"answer": answers[0].strip()} if len(answers) == 1 else {}
@@ -220,15 +209,14 @@ def extract_call_input(call: re.Match[str]) -> str:
     return str(call["square"] or call["round"] or call["rest"]).strip()
 
 
-def read_json_fields(text: str, repairs: list[str]) -> dict[str, str]:
+def read_json_fields(text: str) -> dict[str, str]:
     """Read the fields of one JSON object; empty if no object has an action or an answer.
 
     Raises:
         ParseError: there are several objects, or the text is nothing but an object that cannot be read.
     """
-    before: list[str] = []
     try:
-        value = read_json_value(text, before)
+        value = read_json_value(text)
     except ParseError as error:
         if error.reason == "multiple_actions" or text.lstrip("`~json \n").startswith("{"):
             raise
@@ -236,10 +224,9 @@ def read_json_fields(text: str, repairs: list[str]) -> dict[str, str]:
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     if not isinstance(value, Mapping):
         return {}
-    value = normalize_keys(value, before)
+    value = normalize_keys(value)
     if not any(key in value for key in (*TOOL_KEYS, *ANSWER_KEYS)):
         return {}
-    repairs += ["json", *before]
     return {**read_fields_beside_action(value), **read_action_fields(value)}
 
 
@@ -249,7 +236,7 @@ def flatten_action(value: Mapping[str, Value]) -> Mapping[str, Value]:
     >>> flatten_action({"Action": {"tool": "sql", "input": "SELECT 1"}, "thought": "look"})
     {'thought': 'look', 'action': 'sql', 'action_input': 'SELECT 1'}
     """
-    value = normalize_keys(value, [])
+    value = normalize_keys(value)
     call = read_action_fields(value)
     others = {key: item for key, item in value.items() if key not in (*TOOL_KEYS, *INPUT_KEYS)}
     if "final_answer" not in others and "decision" in others:
@@ -276,7 +263,7 @@ def read_fields_beside_action(value: Mapping[str, Value]) -> dict[str, str]:
 def read_action_fields(value: Mapping[str, Value]) -> dict[str, str]:
     for outer in ("function", "action", "tool_call"):
         if isinstance(inner := value.get(outer), Mapping):
-            value = normalize_keys(inner, [])
+            value = normalize_keys(inner)
     name, _ = pick_synonymous_key({key: item for key, item in value.items() if isinstance(item, str)}, TOOL_KEYS)
     input, _ = pick_synonymous_key(value, INPUT_KEYS)
     fields = {"action": format_json_text(name)} if name else {}

@@ -98,7 +98,6 @@ page_router = APIRouter(include_in_schema=False)
 @page_router.get("/runs/{id}/record", response_class=HTMLResponse)
 @page_router.get("/compare", response_class=HTMLResponse)
 @page_router.get("/models/{name}", response_class=HTMLResponse)
-@page_router.get("/evaluations/{name}", response_class=HTMLResponse)
 async def show_page(request: Request) -> HTMLResponse:
     """Return the one page; its script reads the address."""
     # The page is fetched anew each time, so that it names the files of this version.

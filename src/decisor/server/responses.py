@@ -314,32 +314,5 @@ class VerifyReply(ServerReply):
     outcomes: tuple[DifferenceReply, ...]
 
 
-class CaseReply(ServerReply):
-    id: str
-    benchmark: str
-    case: str
-    technique: str
-    model: str
-    repeat: int
-    state: str
-    answer: str
-    gold: tuple[str, ...]
-    seconds: float
-    usage: Usage
-
-
-class EvaluationReply(ServerReply):
-    """An evaluation. report: tables, as ``decisor report --json`` has them; null while no case is finished."""
-
-    name: str
-    finished: int
-    cases: tuple[CaseReply, ...] = ()
-    report: Json | None = None
-
-
-class EvaluationList(ServerReply):
-    evaluations: tuple[str, ...]
-
-
 class SessionReply(ServerReply):
     user: str

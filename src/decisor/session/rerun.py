@@ -56,7 +56,7 @@ async def rerun_on_data(
     """
     from decisor.techniques import find_technique_class
     from decisor.techniques.replay.recorded_run import check_recorded_settings, read_recorded_run
-    from decisor.techniques.replay.rerun import Rerun, get_action_input, rerun_with_edits
+    from decisor.techniques.replay.rerun import Rerun, get_action_input, rerun_with_edit
     from decisor.techniques.shared.prompts_file import split_asking_settings
 
     past = read_recorded_run(entries)
@@ -76,7 +76,7 @@ async def rerun_on_data(
     reports: list[Rerun] = []
 
     async def again(question: Question, run: Run) -> Decision:
-        reports.append(await rerun_with_edits(entries, [edit], run, technique))
+        reports.append(await rerun_with_edit(entries, edit, run, technique))
         return reports[0].after
 
     # Run the technique again from the change on.

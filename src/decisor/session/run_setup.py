@@ -304,7 +304,7 @@ async def fill_output(kind: type, decision: Decision, records: Sequence[Record],
     words = "\n".join([decision.answer, *decision.reasons])
 
     def read(reply: str) -> Any:
-        value = read_json_value(clean_reply(reply), [])
+        value = read_json_value(clean_reply(reply))
         try:
             filled = adapter.validate_json(json.dumps(value))
         except ValidationError as error:

@@ -159,6 +159,12 @@ def reading_lines(ranking: Ranking) -> Iterator[str]:
         yield f"Left open: {one.name} {words}"
 
 
+def list_ranking_facts(ranking: Ranking) -> list[str]:
+    """List what a ranking tells beside its first places: today, what was compared, ruled out and varied."""
+    facts = (format_gain(ranking), format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking))
+    return [fact for fact in facts if fact]
+
+
 SHOWN_AMOUNTS = 12
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -283,7 +284,7 @@ class Agent:
     def read_text(self, talk: Conversation, text: str, finish: str, run: Run, last: bool) -> None:
         """Read a reply without a call: an answer in labels is taken for a decision, anything else is answered once."""
         complaint = ParseError(*UNFINISHED[finish]) if finish in UNFINISHED else ParseError(GO_ON, "no_action")
-        if finish not in UNFINISHED and (fields := read_fields(text, [])).get("answer"):
+        if finish not in UNFINISHED and (fields := read_fields(text)).get("answer"):
             because, runner_up = fields.get("because", ""), fields.get("runner_up", "")
             arguments = {"answer": fields["answer"], "because": because, "runner_up": runner_up}
             try:
@@ -381,7 +382,7 @@ def read_arguments(call: ToolCall, function: Function, is_cut: bool) -> Mapping[
     except ValueError:
         if is_cut:
             raise ParseError("Cut off at the length limit: write less, or ask in two queries.", "truncated") from None
-        value = read_json_value(call.arguments, [])
+        value = read_json_value(call.arguments)
     if isinstance(value, str) and is_plain(function):  # the query alone, without the object around it
         value = {next(iter(get_properties(function))): value}
     if not isinstance(value, Mapping):
@@ -426,14 +427,11 @@ def take_plan(talk: Conversation, arguments: Mapping[str, Value], run: Run) -> s
 
 def find_written_calls(text: str, names: Sequence[str]) -> tuple[ToolCall, ...]:
     """Find a call that was written as text: {"name": ..., "arguments": ...}, in a fence, in tags or alone."""
-    try:
-        value = read_json_reply(re.sub(r"</?tool_call>", "", text))
-    except ParseError:
-        return ()
-    name = value.get("name") if value else None
-    if value is None or name not in names:
-        return ()
-    return (ToolCall("", str(name), json.dumps(value.get("arguments", value.get("parameters", {})))),)
+    with suppress(ParseError):
+        value = read_json_reply(re.sub(r"</?tool_call>", "", text)) or {}
+        if (name := value.get("name")) in names:
+            return (ToolCall("", str(name), json.dumps(value.get("arguments", value.get("parameters", {})))),)
+    return ()
 
 
 TEXT = {"type": "string"}

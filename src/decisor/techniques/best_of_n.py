@@ -11,6 +11,7 @@ The plain rival of a search: no tree, the same budget, king of the hill.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded
@@ -41,13 +42,11 @@ class BestOfN:
         judge = tree.run.using(llm=self.judge)
         king: TreeNode | None = None
         tree.best = lambda: king
-        try:
+        with suppress(BudgetExceeded):
             while not self.n or len(tree.sequences) < self.n:
                 challenger = await tree.sequence(tree.root, differ=False)
                 if challenger.ended != "answered":
                     continue
                 if king is None or await compare_sequences(tree, challenger, king, judge, self.votes) == 1:
                     king = challenger
-        except BudgetExceeded:
-            pass
         return tree.decide(king, f"It held its place among {format_count(len(tree.answers()), 'independent answer')}.")

@@ -10,6 +10,7 @@ Tree of Thoughts (Yao et al., NeurIPS 2023) as the baseline of RadAgent (arXiv 2
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded
@@ -38,12 +39,10 @@ class BFS:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
         judge = tree.run.using(llm=self.judge)
         pool = [tree.root]
-        try:
+        with suppress(BudgetExceeded):
             while pool and not (self.answers and len(tree.answers()) >= self.answers):
                 children = [await tree.grow(node) for node in pool for _ in range(self.expand)]
                 pool = await self.best(tree, [child for child in children if not child.ended], judge)
-        except BudgetExceeded:
-            pass
         return tree.decide(tree.best(), f"The first of {format_count(len(tree.answers()), 'answer')}.")
 
     async def best(self, tree: Tree, nodes: list[TreeNode], judge: Run) -> list[TreeNode]:

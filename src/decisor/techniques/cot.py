@@ -10,6 +10,7 @@ Yao et al., "ReAct", ICLR 2023 (a chain); Wang et al., "Self-Consistency", ICLR 
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,18 +42,16 @@ class CoT:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
 
         def count_votes() -> Counter[str]:
-            return Counter(normalize_vote(node.answer) for node in tree.answers())
+            return Counter(node.vote for node in tree.answers())
 
         def find_most_common_answer() -> TreeNode | None:
             votes = count_votes()
-            return max(tree.answers(), key=lambda node: votes[normalize_vote(node.answer)], default=None)
+            return max(tree.answers(), key=lambda node: votes[node.vote], default=None)
 
         tree.best = find_most_common_answer
-        try:
+        with suppress(BudgetExceeded):
             for _ in range(self.chains):
                 await tree.sequence(tree.root, differ=False)
-        except BudgetExceeded:
-            pass
         if self.chains == 1:
             return tree.decide(tree.best(), "The answer of one chain.")
         votes = count_votes()
@@ -70,22 +69,11 @@ class CoT:
         judge = tree.run.using(llm=self.judge)
         king = tree.best()
         tree.best = lambda: king
-        try:
-            different = {normalize_vote(node.answer): node for node in reversed(tree.answers())}
+        with suppress(BudgetExceeded):
+            different = {node.vote: node for node in reversed(tree.answers())}
             for node in reversed(different.values()):
-                if king is None or normalize_vote(node.answer) == normalize_vote(king.answer):
+                if king is None or node.vote == king.vote:
                     continue
                 if await compare_sequences(tree, node, king, judge) == 1:
                     king = node
-        except BudgetExceeded:
-            pass
         return king
-
-
-def normalize_vote(answer: str) -> str:
-    """Normalize case, blanks and a final full stop of an answer for counting.
-
-    >>> normalize_vote("Oslo."), normalize_vote("  the  Rhine ")
-    ('oslo', 'the rhine')
-    """
-    return " ".join(answer.casefold().split()).rstrip(".")

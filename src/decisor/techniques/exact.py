@@ -11,8 +11,7 @@ from typing import ClassVar, Literal
 
 from decisor.errors import SetupError
 from decisor.runtime.run import Run
-from decisor.system import wording as rankings
-from decisor.system.wording import format_count
+from decisor.system.wording import format_amount, format_count, format_share, list_ranking_facts, reading_lines
 from decisor.trace.events import Conclusion
 from decisor.types import Action, Decision, Evidence, Figure, Observation, Question, Ranking
 
@@ -60,7 +59,7 @@ class Exact:
                 f"Take the {describe_goal(ranking)} {ranking.measure}.",
             ),
             reasons=explain_ranking(ranking),
-            assumptions=tuple(rankings.reading_lines(ranking)),
+            assumptions=tuple(reading_lines(ranking)),
         )
         run.trace.add(Conclusion(decision), run.span_id)
         return decision
@@ -80,31 +79,26 @@ def describe_goal(ranking: Ranking) -> str:
 def explain_ranking(ranking: Ranking) -> tuple[str, ...]:
     """Explain ranking, margin, tie set and robustness in plain words."""
     best, count = ranking.options[0], len(ranking.options)
-    outcome = rankings.format_amount(best.outcome, ranking.unit)
-    words = [
-        f"{best.name} gives the {describe_goal(ranking)} {ranking.measure} of {format_count(count, 'candidate')}: "
-        f"{outcome}."
-    ]
+    outcome = format_amount(best.outcome, ranking.unit)
+    # The solver compares plans without listing them.
+    among = "" if ranking.plan else f" of {format_count(count, 'candidate')}"
+    words = [f"{best.name} gives the {describe_goal(ranking)} {ranking.measure}{among}: {outcome}."]
     tied = set(ranking.ties)
     behind = next((option for option in ranking.options[1:] if option.name not in tied), None)
     if len(ranking.ties) > 1:
         others = ", ".join(ranking.ties[:5]) + (", ..." if len(ranking.ties) > 5 else "")
-        words.append(f"{len(ranking.ties)} candidates are equally good: {others}; {best.name} comes first in the data.")
-    if behind is None:
+        words.append(
+            f"At least {len(ranking.ties)} plans are equally good: {others}."
+            if ranking.plan
+            else f"{len(ranking.ties)} candidates are equally good: {others}; {best.name} comes first in the data."
+        )
+    if behind is None and not ranking.plan:
         words.append(
             "No other candidate does worse, so the choice changes nothing." if count > 1 else "There is no other."
         )
-    elif ranking.margin is not None:
-        ahead = rankings.format_share(ranking.margin)
+    elif behind and ranking.margin is not None:
+        ahead = format_share(ranking.margin)
         if ranking.lead is not None:
-            ahead = f"{rankings.format_amount(ranking.lead, ranking.unit)} ({ahead})"
-        words.append(
-            f"The next is {behind.name} with {rankings.format_amount(behind.outcome, ranking.unit)}, {ahead} behind."
-        )
-    words += [
-        rankings.format_gain(ranking),
-        rankings.format_compared(ranking),
-        *rankings.excluded_lines(ranking),
-        rankings.format_robustness(ranking),
-    ]
-    return (*(line for line in words if line), NO_LLM)
+            ahead = f"{format_amount(ranking.lead, ranking.unit)} ({ahead})"
+        words.append(f"The next is {behind.name} with {format_amount(behind.outcome, ranking.unit)}, {ahead} behind.")
+    return (*words, *list_ranking_facts(ranking), NO_LLM)

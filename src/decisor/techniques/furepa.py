@@ -99,22 +99,21 @@ class FuRePA:
                     return record_decision(decision, run)
                 fresh = self.untried(proposals, trajectory)
                 if not fresh:
-                    record_search_problem(
-                        run, "repeated_queries", f"Every query was run before (raised {raised} times)."
-                    )
+                    words = f"Every query was run before (raised {raised} times)."
+                    run.trace.add(SearchProblem("repeated_queries", words), run.span_id)
                     raised += 1
                     if not self.raises or raised > self.raise_times:
                         break
                     continue
                 query, score = await self.pick(fresh, looked, trajectory, whole, run)
                 if self.below and score < self.below:
-                    record_search_problem(run, "low_score", f"{query}: {score:.2f}")
+                    run.trace.add(SearchProblem("low_score", f"{query}: {score:.2f}"), run.span_id)
                     break
                 before, trajectory = trajectory, self.add(proposals, query, looked[query], trajectory)
                 # The temperature falls back only where the query brought something new.
                 raised = 0 if len(self.evidence(trajectory)) > len(self.evidence(before)) else raised
             else:
-                record_search_problem(run, "many_rounds", f"No answer in {self.max_rounds} rounds.")
+                run.trace.add(SearchProblem("many_rounds", f"No answer in {self.max_rounds} rounds."), run.span_id)
         except (BudgetExceeded, ParseError) as error:
             return await self.answer(trajectory, run, error)
         return await self.answer(trajectory, run)
@@ -234,11 +233,6 @@ def keep_first_records(step: Step, count: int) -> Step:
     return replace(step, observation=replace(step.observation, records=step.observation.records[:count]))
 
 
-def record_search_problem(run: Run, problem: str, text: str) -> None:
-    """Add a sign of failure to the trace: repeated_queries, low_score or many_rounds."""
-    run.trace.add(SearchProblem(problem, text), run.span_id)
-
-
 def choose_majority_answer(proposals: Sequence[QueryProposal]) -> Decision | None:
     """Choose the most frequent answer of the samples. None if fewer than half of the samples answer."""
     decisions = [one.decision for one in proposals if one.decision]
@@ -289,7 +283,7 @@ def parse_query_proposal(reply: str, trajectory: Trajectory, passages: Sequence[
             thought = line.partition(":")[2].strip()
     if unique_queries := clean_queries(queries):
         return QueryProposal(thought, unique_queries)
-    if "answer" not in read_fields(text, []):
+    if "answer" not in read_fields(text):
         raise ParseError("Write at least one line Query: ..., or Final answer: ...", "missing_field")
     return QueryProposal(thought, (), parse_cited_answer(text, trajectory, passages))
 

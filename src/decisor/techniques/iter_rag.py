@@ -18,12 +18,14 @@ from decisor.parsing.reply_form import Form
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import (
+    ACT,
     FINAL_ANSWER,
     THINK_TOOL,
     build_action_shape,
     build_answer_shape,
     build_labelled_form,
     choose_work_instructions,
+    format_labels,
     show_question,
 )
 from decisor.techniques.shared.answer import (
@@ -121,11 +123,8 @@ $work
 $form""")
 
 FORM = PromptTemplate(
-    """\
-Thought: what you know now and what you need next
-Action: the name of one tool
-Action input: what you give it (for a database, one query and nothing else)
-
+    format_labels(ACT)
+    + """
 After Action input stop: the observation is given to you. One action at a time. You have $last actions.
 
 When you know the best candidate, write instead of an action:

@@ -13,18 +13,15 @@ Findings of EMNLP 2023.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded, Error, ParseError
-from decisor.parsing.cleaning import clean_reply
 from decisor.parsing.figures import without_citations
-from decisor.parsing.labelled import LabelledReply, parse_answer, read_fields
-from decisor.parsing.reply_form import Form, read_dataclass
+from decisor.parsing.labelled import LABEL, LabelledReply
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
-from decisor.techniques.shared.analyst import build_answer_shape
-from decisor.techniques.shared.answer import Trajectory
+from decisor.techniques.shared.analyst import format_labels
+from decisor.techniques.shared.answer import Trajectory, build_answer_form
 from decisor.techniques.shared.passages import (
     SHORT_ANSWER,
     ask_for_answer,
@@ -32,7 +29,7 @@ from decisor.techniques.shared.passages import (
     find_passages,
     format_passages,
 )
-from decisor.types import Decision, Question, Value
+from decisor.types import Decision, Question
 
 
 @dataclass(frozen=True)
@@ -63,24 +60,13 @@ class IterRetGen:
         return GENERATE.substitute(question=trajectory.question, passages=passages, form=run.wording(GENERATION))
 
 
-def parse_retgen_generation(reply: str) -> str:
-    """Parse thoughts and answer of a reply into one text to search with.
+def join_generation(reply: LabelledReply) -> str:
+    """Join thoughts and answer of a reply to one text to search with.
 
-    >>> parse_retgen_generation("Thought: Emma is by Jane Austen [o1.r2].\\nFinal answer: Steventon")
+    >>> join_generation(LabelledReply(thought="Emma is by Jane Austen [o1.r2].", answer="Steventon", because="none"))
     'Emma is by Jane Austen. Steventon'
     """
-    fields = read_fields(clean_reply(reply), [])
-    answer, because = parse_answer(fields)
-    return join_generation(*([fields.get("thought", ""), because, answer or ""] if fields else [clean_reply(reply)]))
-
-
-def read_retgen_generation(value: Mapping[str, Value]) -> str:
-    written: LabelledReply = read_dataclass(LabelledReply, value)
-    answer, because = parse_answer({"answer": written.answer or "", "because": written.because})
-    return join_generation(written.thought, because, answer or "")
-
-
-def join_generation(*parts: str) -> str:
+    parts = (reply.thought, reply.because, reply.answer or "")
     text = " ".join(part for part in parts if not NOTHING.fullmatch(part))
     if not text.strip():
         raise ParseError("Write your thought and your final answer.", "missing_field")
@@ -103,16 +89,12 @@ $question
 $passages
 """)
 
-FORM = f"""\
-Thought: a few sentences with every name and fact that leads to the answer
-Because: the ids of the passages that tell the answer, like [o1.r3], or none where it is your guess
-Final answer: {SHORT_ANSWER["final_answer"]}
-"""
 SAYS = {
     "thought": "a few sentences with every name and fact that leads to the answer",
     "because": "the ids of the passages that tell the answer, like [o1.r3], or none where it is your guess",
     "final_answer": SHORT_ANSWER["final_answer"],
 }
-GENERATION = Form(
-    "thoughts", FORM, parse_retgen_generation, LabelledReply, (build_answer_shape(SAYS),), read_retgen_generation
+FORM = format_labels(SAYS)
+GENERATION = build_answer_form(
+    "thoughts", FORM, SAYS, join_generation, lambda reply: "" if LABEL.search(reply) else " ".join(reply.split())
 )

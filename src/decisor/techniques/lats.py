@@ -15,6 +15,7 @@ The paper's code takes rewards from the environment; here every value is the mod
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded
@@ -49,7 +50,7 @@ class LATS:
         judge = tree.run.using(llm=self.judge)
         worth: dict[int, float] = {}
         tree.best = lambda: max(tree.answers(), key=lambda node: worth.get(node.id, -1.0), default=None)
-        try:
+        with suppress(BudgetExceeded):
             while node := self.select(tree.root):
                 children = [await tree.grow(node) for _ in range(self.expand)]
                 for child in children:
@@ -64,8 +65,6 @@ class LATS:
                     back_up(leaf, worth[leaf.id])
                 if worth[leaf.id] < self.low and len(tree.lessons) < self.lessons:
                     tree.lessons += [lesson for lesson in [await reflect_on_sequence(tree, leaf)] if lesson]
-        except BudgetExceeded:
-            pass
         return tree.decide(tree.best(), f"The highest value among {format_count(len(tree.answers()), 'answer')}.")
 
     def select(self, node: TreeNode) -> TreeNode | None:

@@ -68,6 +68,8 @@ class WrittenModel:
 
 
 NO_MODEL = WrittenModel()
+LIST_MARK = re.compile(r"^[ \t]*(?:#+[ \t].*|\d{1,2}[.)][ \t]+)", re.MULTILINE)
+"""A heading, or the number of an item of a list."""
 Models = tuple[WrittenModel, WrittenModel]
 """The first and the second."""
 
@@ -88,8 +90,8 @@ class ModelDraft:
 
     @cached_property
     def sentences(self) -> Sequence[str]:
-        """Sentences of the question. Pieces without a letter or digit do not count."""
-        text = checks.unwrap_lines(str(self.question))
+        """Sentences of the question, without headings and the numbers of a list."""
+        text = LIST_MARK.sub("", checks.unwrap_lines(str(self.question)))
         return [one for one in split_answer_sentences(text) if re.search(r"\w", one)]
 
     def words(self) -> str:
@@ -321,8 +323,13 @@ class ModelFirst:
         raise Undecided("No example could be worked out by hand.")
 
     async def look(self, query: str, run: Run) -> str:
+        """Run a query for rows to work with, which answers no question: doubts whether it does are left out."""
         tools = [name for name in run.env.tools() if name not in (TOOL, PERSON)]
-        return format_query_rows(query, await run.act(Action(tools[0], query)))
+        found = await run.act(Action(tools[0], query))
+        doubts, note = [one for one in found.pitfalls if one.strength == "ask"], found.note
+        for one in doubts:
+            note = note.replace(one.text, "").strip()
+        return format_query_rows(query, replace(found, note=note))
 
     async def model(
         self,
@@ -341,7 +348,7 @@ class ModelFirst:
         form = toml_form("model", lambda reply: checks.check_model_reply(reply, draft.facts, draft.sentences))
         prompt = prompts.build_model_prompt(run.env.describe(), draft.words(), draft.facts)
         again = bool(draft.examples)
-        messages = prompts.build_repair_prompt(prompt, last.text, complaints, again) if last.text else prompt
+        messages = prompts.build_repair_prompt(prompt, last.reply.text, complaints, again) if last.text else prompt
         for _ in range(self.repairs + 1):
             reply = await run.ask(messages, form, sampling)
             # An example may be blamed once: after that the model is repaired until it fits.
@@ -380,6 +387,8 @@ class ModelFirst:
             _, model = await self.hold_against_hand(draft, model, run, OTHERWISE)
             models = (model, models[1])
         else:
+            # It may blame the example too: then the two models go on differing, and nothing is decided.
+            apart = replace(apart, examples=hand.examples)
             _, other = await self.model(apart, run.using(llm=self.second), OTHERWISE, models[1], second)
             models = (models[0], other)
         return models, await self.compare(models, run)

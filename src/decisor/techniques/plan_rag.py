@@ -33,6 +33,7 @@ from decisor.techniques.shared.analyst import (
     build_answer_shape,
     build_labelled_form,
     choose_work_instructions,
+    format_labels,
     show_question,
 )
 from decisor.techniques.shared.answer import (
@@ -194,14 +195,10 @@ ORDERS = {
     "paor": {"plan": PLAN, "current_step": STEP, **{key: words for key, words in ACT.items() if key != "thought"}},
     "tpaor": {"thought": ACT["thought"], "plan": PLAN, "current_step": STEP, **ACT},
 }
-LINES = {
-    "plan": "Plan: [Step 1: what is to be found out first, Step 2: ..., ...]",
-    "current_step": f"Current step: {STEP}",
-    "thought": f"Thought: {ACT['thought']}",
-    "action": f"Action: {ACT['action']}",
-    "action_input": f"Action input: {ACT['action_input']}",
+FORM = {
+    order: format_labels(keys | {"plan": "[Step 1: what is to be found out first, Step 2: ..., ...]"})
+    for order, keys in ORDERS.items()
 }
-FORM = {order: "".join(f"{LINES[key]}\n" for key in keys) for order, keys in ORDERS.items()}
 
 FIRST = PromptTemplate("""\
 $question

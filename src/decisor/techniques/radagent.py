@@ -205,8 +205,8 @@ class EloSearch:
         return bool(best and self.streaks[best.id] >= self.settings.settled)
 
     def count_answers(self) -> Counter[str]:
-        """Return how many rated sequences gave each answer, whatever its case and spaces."""
-        return Counter("".join(node.answer.split()).casefold() for node in self.tree.answers() if node.rated)
+        """Return how many rated sequences gave each answer."""
+        return Counter(node.vote for node in self.tree.answers() if node.rated)
 
     def rated(self) -> list[TreeNode]:
         return [node for node in self.tree.sequences if node.rated]

@@ -35,7 +35,6 @@ from decisor.runtime.run import Run
 from decisor.system.tasks import run_in_dependency_order
 from decisor.techniques.dag.experts import NONE
 from decisor.techniques.dag.nodes import (
-    FALLBACK,
     Chunk,
     attribute_graph_answer,
     build_graph_decision,
@@ -104,7 +103,7 @@ class ReasoningDAG:
             plan = await self.experts.plan(run, question, self.max_nodes)
         # Without a plan the question is answered as its own only node (no plan is not the end of a run).
         except (ParseError, BudgetExceeded) as error:
-            plan, why = PlanGraph((), (FALLBACK,), simple=True), explain_error(error)
+            plan, why = PlanGraph((), simple=True, is_fallback=True), explain_error(error)
         if plan.simple:
             plan = replace(plan, parts=(PlanPart(ROOT, str(question)),))
         run.trace.add(GraphPlan(format_plan_graph(plan), plan, why), run.span_id)

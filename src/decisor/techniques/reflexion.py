@@ -12,6 +12,7 @@ The paper asks the environment whether a trial succeeded; here the model that lo
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded, ParseError
@@ -36,15 +37,13 @@ class Reflexion:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
         tree.best = lambda: tree.answers()[-1] if tree.answers() else None
         learned: list[str] = []
-        try:
+        with suppress(BudgetExceeded):
             for trial in range(self.trials):
                 tree.lessons = learned[-self.memory :] if self.memory else []
                 last = await tree.sequence(tree.root, differ=False)
                 if trial + 1 == self.trials or not (lesson := await reflect_on_sequence(tree, last)):
                     break
                 learned.append(lesson)
-        except BudgetExceeded:
-            pass
         trials, lessons = format_count(len(tree.sequences), "trial"), format_count(len(learned), "lesson")
         return tree.decide(tree.best(), f"The last of {trials}, with {lessons}.")
 

@@ -16,7 +16,14 @@ from decisor.parsing.labelled import LabelledReply
 from decisor.parsing.reply_form import Form
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
-from decisor.techniques.shared.analyst import ACT, FINAL_ANSWER, build_action_shape, build_labelled_form, show_question
+from decisor.techniques.shared.analyst import (
+    ACT,
+    FINAL_ANSWER,
+    build_action_shape,
+    build_labelled_form,
+    format_labels,
+    show_question,
+)
 from decisor.techniques.shared.answer import (
     STOP,
     EvidenceRule,
@@ -56,7 +63,7 @@ class SingleRAG:
         return build_final_answer_form(trajectory, FINAL, rule=self.evidence)
 
     def query_form(self, run: Run) -> Form[LabelledReply]:
-        shape = build_action_shape(run.env.tools(), ACT | {"thought": "what the decision depends on"})
+        shape = build_action_shape(run.env.tools(), KEYS)
         return build_labelled_form("query", ACTION, run.env.tools(), 0, lambda move: move, (shape,))
 
     def query_prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
@@ -89,11 +96,8 @@ $steps
 That did not run. Write it again, put right: this is the last time.
 """)
 
-ACTION = """\
-Thought: what the decision depends on
-Action: the name of one tool
-Action input: what you give it (for a database, one query and nothing else)
-"""
+KEYS = ACT | {"thought": "what the decision depends on"}
+ACTION = format_labels(KEYS)
 
 ANSWER = PromptTemplate("""\
 You are a decision analyst. Decide the question from the rows of one query, under the rules. No other query can be made.

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.parsing.labelled import Move
+from decisor.parsing.labelled import LabelledReply, WrittenCall
 from decisor.parsing.reply_form import Form, ReplyShape, read_dataclass
 from decisor.parsing.unlabelled import match_tool
 from decisor.runtime.prompt import PromptTemplate
@@ -60,7 +60,7 @@ class ToT:
             states: list[TreeNode] = []
             for node in pool:
                 for action in await propose_actions(tree, node, self.propose):
-                    states.append(await tree.attempt(node, Move(action)))
+                    states.append(await tree.attempt(node, LabelledReply(WrittenCall(action.tool, action.input))))
             if not states:
                 continue  # no list could be read: each is asked for again, a new sample, while there are calls
             states_met: set[str] = set()
@@ -100,7 +100,7 @@ class ProposedActions:
 def build_proposed_actions_form(tools: tuple[str, ...], count: int) -> Form[tuple[Action, ...]]:
     def read(value: Mapping[str, Value]) -> tuple[Action, ...]:
         written: ProposedActions = read_dataclass(ProposedActions, value)
-        actions = [Action(match_tool(one.action, tools, []), one.action_input) for one in written.actions]
+        actions = [Action(match_tool(one.action, tools), one.action_input) for one in written.actions]
         if not actions:
             raise ParseError("Write at least one action.", "missing_field")
         return tuple(dict.fromkeys(actions))

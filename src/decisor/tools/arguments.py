@@ -396,7 +396,7 @@ class ToolArguments:
         candidates = self.required or tuple(self.properties)
         only = candidates[0] if len(candidates) == 1 else ""  # a bare value can mean it alone
         try:
-            value = read_json_value(text, []) if text.strip() else {}
+            value = read_json_value(text) if text.strip() else {}
         except ParseError as error:
             # A text that was meant as JSON goes back with its fault instead of being taken for the value.
             if only and "{" not in text:

@@ -20,7 +20,7 @@ from decisor.system.wording import (
     format_share,
 )
 from decisor.trace.events import ActionResult, TraceEntry, events_of
-from decisor.types import Ranking, ScenarioOutcome, Study
+from decisor.types import PlanTable, Ranking, ScenarioOutcome, Study
 from decisor.views.chart_drawing import chart_html, chart_lines
 from decisor.views.charts import Axis, Chart, ChartMark, ChartSeries, begins_at_zero
 from decisor.views.comparison import format_value, percent_change, turning_points_html
@@ -33,13 +33,13 @@ BREAK = "The axis does not begin at 0."
 
 
 def ranking_chart(ranking: Ranking, known: Sequence[str] = ()) -> Chart | None:
-    """Return the chart of a ranking for a terminal; None if it has no candidate with an outcome.
+    """Return the chart of a ranking for a terminal; None if it has no candidate with an outcome, or is of plans.
 
     Args:
         known: Texts that stand above already; what they say is no note.
     """
     options = [option for option in ranking.options if math.isfinite(option.outcome)]
-    if not options:
+    if not options or ranking.plan:
         return None
     ties, marks = list[ChartMark](), list[ChartMark]()
     for place, option in enumerate(options, 1):
@@ -68,6 +68,41 @@ def with_honest_axis(chart: Chart) -> Chart:
     if begins_at_zero(values):
         return replace(chart, notes=notes)
     return replace(chart, y=replace(chart.y, zero=False), notes=(*notes, BREAK))
+
+
+def plan_html(ranking: Ranking | None) -> Html | None:
+    """Return the solver's plan: a table for each kind of amount, and what limits it; None without one."""
+    if ranking is None or ranking.plan is None:
+        return None
+    limits = [tag("li", line) for line in ranking.plan.rules]
+    return tag(
+        "section",
+        tag("h2", "The plan"),
+        *map(plan_table_html, ranking.plan.tables),
+        *([tag("h3", "What limits it"), tag("ul", *limits)] if limits else []),
+        cls="evidence",
+        aria_label="The plan",
+    )
+
+
+def plan_table_html(table: PlanTable) -> Html:
+    name = table.name.replace("_", " ")
+    left = f"; the first {len(table.rows):,} stand here" if len(table.rows) < table.used else ""
+    caption = tag("caption", f"{name}: {table.used:,} of {format_count(table.count, 'row')} not 0{left}", cls="soft")
+    has_today = any(row.now is not None for row in table.rows)
+    heads = ("", "amount", *(["today"] if has_today else []))
+    rows = [
+        tag(
+            "tr",
+            tag("td", row.label),
+            tag("td", format_amount(row.amount, table.unit), cls="n"),
+            tag("td", "" if row.now is None else format_amount(row.now, table.unit), cls="n") if has_today else None,
+        )
+        for row in table.rows
+    ]
+    head = tag("tr", *(tag("th", text, scope="col", cls="n" if text else None) for text in heads))
+    inner = tag("table", caption, tag("thead", head), tag("tbody", *rows), cls="rows")
+    return tag("div", inner, cls="scroll", tabindex=0, role="group", aria_label=f"Amounts of {name}")
 
 
 def gain_chart(ranking: Ranking) -> Chart | None:

@@ -11,12 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from decisor.system.wording import (
-    excluded_lines,
-    format_compared,
     format_count,
-    format_gain,
     format_robustness,
     format_share,
+    list_ranking_facts,
     reading_lines,
 )
 from decisor.trace.events import ActionResult, Conclusion, MeaningChoice, NodeResult, RunStart, TraceEntry, events_of
@@ -33,7 +31,7 @@ from decisor.views.comparison import (
 )
 from decisor.views.links import Anchors, EvidenceCell, anchors_of, cell_anchor, figures_html, link_text, row_anchor
 from decisor.views.markup import Html, join, tag
-from decisor.views.rankings import gain_chart, studies_of, study_html
+from decisor.views.rankings import gain_chart, plan_html, studies_of, study_html
 from decisor.views.terminal import format_table_value
 from decisor.views.transcript import describe_end
 
@@ -95,6 +93,7 @@ def result_html(entries: Sequence[TraceEntry], decision: Decision, records: Sequ
     charts = charts_of_decision(entries, decision, records)
     return join(
         decision_html(decision, anchors, comparison, question, rule_tests_of(entries)),
+        plan_html(decision.ranking),
         dot_plot_html(comparison) if comparison else None,
         doubts_html(list_doubts(entries, decision, anchors, comparison)),
         gain_chart_html(decision.ranking),
@@ -157,7 +156,7 @@ def decision_html(
 def supported_sentences(decision: Decision, anchors: Anchors, comparison: Comparison | None) -> Iterator[list[str]]:
     """Yield the sentences of the reasons, the first alone, without what stands in another place of the page."""
     ranking = comparison.ranking if comparison else None
-    told = set(ranking_sentences(ranking)) if ranking else set()
+    told = set(list_ranking_facts(ranking)) if ranking else set()
     unsupported = [figure.text for figure in anchors.figures if not figure.support]
     against = {choice.why for choice in comparison.choices if choice.why} if comparison and comparison.table else set()
     is_first = True
@@ -172,11 +171,6 @@ def supported_sentences(decision: Decision, anchors: Anchors, comparison: Compar
             kept, is_first = kept[1:], False
         if kept:
             yield kept
-
-
-def ranking_sentences(ranking: Ranking) -> Iterator[str]:
-    """Yield what the checks and the chart say of a ranking."""
-    yield from (format_gain(ranking), format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking))
 
 
 def mentions_figure(sentence: str, text: str) -> bool:

@@ -16,7 +16,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from decisor.system.text import clean_for_terminal, clean_one_line, format_number
-from decisor.system.wording import format_count
+from decisor.system.wording import format_count, format_plan_lines
 from decisor.trace.events import (
     ActionResult,
     Conclusion,
@@ -77,6 +77,8 @@ def show_decision(
     for line in runner_up_lines(decision):
         console.print(Padding(Text(clean_for_terminal(line), style="dim"), (0, 0, 0, 2), expand=False))
     computed = decision.ranking
+    for line in format_plan_lines(computed) if computed else ():
+        console.print(Padding(Text(clean_for_terminal(line)), (0, 0, 0, 2), expand=False))
     own = (ranking_chart(computed, known=decision.reasons), gain_chart(computed)) if computed else ()
     show_charts([*filter(None, own), *charts], console)
     show_evidence(decision, records, console)

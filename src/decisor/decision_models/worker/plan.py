@@ -305,7 +305,7 @@ class Program:
             shown = describe_row(ProgramRow(rule.name, plain_cells({k: v for k, v in first.items() if k[:2] != "__"})))
             raise ToolError(
                 f"{part}: in {nulls:,} of {len(named):,} rows one side is NULL, such as {shown}: no unknown meets the "
-                "row, or the data lack a value; write coalesce(..., 0)."
+                "row, or the data lack a value: coalesce(..., 0), or `when` with IS NOT NULL where a limit is missing."
             )
         lists = f"SELECT row_number() OVER (ORDER BY __n) - 1 AS n, {value} AS d FROM __tests"
         terms = f"SELECT n, unnest(d) AS t FROM ({lists})"

@@ -68,7 +68,7 @@ def eval_command(
         float | None,
         typer.Option(min=0.0, max=1.0, help="Exit with 1 if fewer cases are right in every repeat: 0.9."),
     ] = None,
-    store: Annotated[str | None, typer.Option(help="The run store: a file (run.db), or postgresql://...")] = None,
+    store: Annotated[str | None, typer.Option(help="The run store, a file (run.db).")] = None,
     repeats: Annotated[int | None, typer.Option(min=1, help="Runs of every combination (1).")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of sampled replies.")] = None,
     limit_cases: Annotated[int | None, typer.Option(min=1, help="Cases of each benchmark, evenly by group.")] = None,
@@ -93,7 +93,7 @@ def eval_command(
     patience: Annotated[
         float | None, typer.Option(min=1.0, help="Seconds to wait for a database or an LLM that went away (600).")
     ] = None,
-    executor: Annotated[str, typer.Option(help="local, or ray: a Ray cluster, with a store in PostgreSQL.")] = "local",
+    executor: Annotated[str, typer.Option(help="local, or ray: a Ray cluster.")] = "local",
     workers: Annotated[int | None, typer.Option(min=1, help="Processes on the Ray cluster (one a core).")] = None,
     again: Annotated[Names, typer.Option(help="Run cases in this state again: crashed, wrong, ...")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The outcomes, one JSON object a line, not a table.")] = False,
@@ -104,7 +104,7 @@ def eval_command(
     """
     from decisor.errors import SetupError
     from decisor.lab.evaluation.junit import write_junit_file
-    from decisor.lab.evaluation.postgres_store import open_store
+    from decisor.lab.evaluation.store import open_store
     from decisor.lab.evaluation.suite import (
         SuiteRequest,
         format_suite_table,
@@ -155,8 +155,6 @@ def eval_command(
         raise SetupError(f"--executor is local or ray, not {executor!r}.")
     # Open the suite before the store: a mistyped name must not leave an empty store behind.
     to_run = (open_suite_to_price if dry_run else open_suite)(wanted, os.environ)
-    if executor == "ray" and "://" not in wanted.store:
-        raise SetupError("--executor ray needs a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
     estimates = estimate_suites([(wanted, to_run)], wanted.store)
     if dry_run:
         print(format_estimates(estimates), end="")

@@ -37,7 +37,7 @@ def command(
 ) -> None:
     """Report a run: results with intervals, comparisons, failures, and each case's story."""
     from decisor.lab.evaluation.comparisons import collect_opinions, measure_agreement
-    from decisor.lab.evaluation.postgres_store import open_store
+    from decisor.lab.evaluation.store import open_store
     from decisor.lab.report.document import make_report, report_as_json
     from decisor.lab.report.tables import report_as_csv, report_as_markdown
 
@@ -131,17 +131,16 @@ def print_report(report: Report) -> None:
 
 def list_remarks(one: BenchmarkReport, report: Report) -> list[str]:
     """Return a benchmark's clear differences, failures and crashes."""
-    from decisor.lab.report.charts import format_points, format_probability
+    from decisor.lab.report.charts import format_points, format_points_range, format_probability
     from decisor.lab.report.tables import list_result_notes
 
     lines = []
     for pair in one.comparisons:
         if pair.p_holm < 0.05:
-            within = f"{format_points(pair.interval.low)} to {format_points(pair.interval.high)}"
+            points = f"{format_points(pair.difference)} points ({format_points_range(pair.interval)})"
             lines.append(
-                f"{report.label(pair.one)} is better than {report.label(pair.other)} by "
-                f"{format_points(pair.difference)} points ({within}), p {format_probability(pair.p_holm)} after Holm, "
-                f"{pair.pairs} pairs."
+                f"{report.label(pair.one)} is better than {report.label(pair.other)} by {points}, "
+                f"p {format_probability(pair.p_holm)} after Holm, {pair.pairs} pairs."
             )
     if one.comparisons and not lines:
         lines.append("No two techniques differ clearly (p < 0.05 after Holm).")
@@ -163,14 +162,14 @@ def list_remarks(one: BenchmarkReport, report: Report) -> list[str]:
 
 
 def describe_run_diff(diff: ReportDiff, report: Report) -> list[str]:
-    from decisor.lab.report.charts import format_points, format_probability
+    from decisor.lab.report.charts import format_points, format_points_range, format_probability
 
     gained, lost = diff.gained, diff.lost
     lines = [f"Against the earlier run: {format_count(gained, 'case')} gained, {lost} lost."]
     for one in diff.comparisons:
-        within = f"{format_points(one.interval.low)} to {format_points(one.interval.high)}"
+        points = f"{format_points(one.difference)} points ({format_points_range(one.interval)})"
         lines.append(
-            f"  {one.benchmark}, {report.label(one.one)}: {format_points(one.difference)} points ({within}), "
+            f"  {one.benchmark}, {report.label(one.one)}: {points}, "
             f"p {format_probability(one.p_holm)}, {one.pairs} pairs"
         )
     for where, names in (("this run", diff.only_here), ("the earlier run", diff.only_there)):

@@ -158,7 +158,7 @@ def open_planned_suites(requests: Sequence[SuiteRequest], dry_run: bool) -> list
 def run_planned_suites(opened: Sequence[tuple[SuiteRequest, Suite]]) -> int:
     """Run suites on their store, within the bounds of the first for all of them; return the exit code."""
     from decisor.lab.cli.evaluate import run_suite_here
-    from decisor.lab.evaluation.postgres_store import open_store
+    from decisor.lab.evaluation.store import open_store
     from decisor.llms.shared import Spending
     from decisor.types import Usage
 
@@ -180,12 +180,12 @@ def fill_from_store(
     paper: Paper, tables: Sequence[PaperTable], request: SuiteRequest, inputs: Inputs
 ) -> list[FilledTable]:
     """Fill tables from what the store holds; nothing of ours if there is no store."""
-    from decisor.lab.evaluation.postgres_store import open_store
+    from decisor.lab.evaluation.store import open_store
     from decisor.lab.reproduction.runs import find_dqa_folder
     from decisor.lab.reproduction.tables import RunData, fill_table
 
     folder = find_dqa_folder(inputs.data, request.benches)
-    if "://" not in request.store and not Path(request.store).exists():
+    if not Path(request.store).exists():
         return [one for table in tables for one in fill_table(paper, table, RunData((), folder), [])]
     with closing(open_store(request.store, create=False)) as store:
         outcomes = store.outcomes()

@@ -10,7 +10,6 @@ from pathlib import PurePath
 
 from decisor.errors import LLMError, SetupError
 from decisor.lab.benchmark import Bench, Case, DecidingEnvironment, Outcome, Score, State
-from decisor.lab.evaluation.applicability import DoesNotApply
 from decisor.lab.evaluation.outages import EnvironmentWatch, LLMWatch, Outages
 from decisor.lab.judges import find_own_llms
 from decisor.parsing.prompting import USUAL, Asking, Calling
@@ -36,6 +35,10 @@ from decisor.types import (
     Decision,
     Usage,
 )
+
+
+class DoesNotApply(SetupError):
+    """An error: a technique cannot work in the environment of a benchmark, or with this LLM."""
 
 
 def critical_seconds(entries: Sequence[TraceEntry]) -> float:

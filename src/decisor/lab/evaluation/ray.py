@@ -1,7 +1,8 @@
-"""A suite on a Ray cluster: the same runner on each machine, all on one run store in PostgreSQL.
+"""A suite on a Ray cluster: the same runner on each machine, all on one run store.
 
 The store does the work: it gives each case to one process, refuses late results, takes back the cases of a process that
-is gone, and keeps every bought reply. So Ray only starts the processes, and starts them anew when a machine is lost.
+is gone, and keeps every bought reply. It is a file on the machine that started the run, where an actor does the jobs of
+all workers. So Ray only starts the processes, and starts them anew when a machine is lost.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import chdir, suppress
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from decisor.errors import SetupError
 from decisor.lab.evaluation.runner import Stop, Tally, row_key
-from decisor.lab.evaluation.store import RunStore
+from decisor.lab.evaluation.store import RunStore, StoreThread, open_store
 from decisor.lab.evaluation.suite import SuiteRequest
 from decisor.system.extras import missing_extra_error
 from decisor.system.processes import child_folder, working_folder
@@ -28,11 +31,47 @@ LOOK_SECONDS = 1.0
 HEAR_SECONDS = 5.0
 RESTARTS = 20
 REACH_SECONDS = 5.0
+T = TypeVar("T")
+Act = Callable[[RunStore], T]
 
 
-def run_suite_share(request: SuiteRequest, environment: Mapping[str, str]) -> Tally:
+class StoreKeeper:
+    """An actor that keeps the run store: each worker has a connection, and so the lock of its cases, of its own."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.threads: dict[int, StoreThread] = {}
+
+    async def do(self, worker: int, act: Act[T]) -> T:
+        """Do a job of a worker on the store."""
+        if worker not in self.threads:
+            self.threads[worker] = StoreThread(open_store(self.path))
+        return await self.threads[worker].do(act)
+
+    async def leave(self, worker: int) -> None:
+        """Let others have the unfinished cases of a worker that ended or is lost."""
+        if thread := self.threads.pop(worker, None):
+            await thread.close()
+            thread.store.close()
+
+
+@dataclass(frozen=True)
+class KeptStore:
+    """The store as a worker has it (``StoreJobs``)."""
+
+    keeper: Any
+    worker: int
+
+    async def do(self, act: Act[T]) -> T:
+        result: T = await self.keeper.do.remote(self.worker, act)
+        return result
+
+    async def close(self) -> None:
+        await self.keeper.leave.remote(self.worker)
+
+
+def run_suite_share(request: SuiteRequest, environment: Mapping[str, str], store: KeptStore) -> Tally:
     """Run one process's share of a suite and return the tally. Runs on a worker, in its process."""
-    from decisor.lab.evaluation.postgres_store import open_store
     from decisor.lab.evaluation.runner import evaluate_suite
     from decisor.lab.evaluation.suite import open_suite
 
@@ -40,11 +79,7 @@ def run_suite_share(request: SuiteRequest, environment: Mapping[str, str]) -> Ta
     os.environ.update(environment)
     with suppress(OSError, KeyError):  # on another machine it may not be there
         os.chdir(environment["PWD"])
-    store = open_store(request.store)
-    try:
-        return asyncio.run(evaluate_suite(open_suite(request, os.environ), store))
-    finally:
-        store.close()
+    return asyncio.run(evaluate_suite(open_suite(request, os.environ), store))
 
 
 def evaluate_on_ray(
@@ -53,7 +88,7 @@ def evaluate_on_ray(
     workers: int | None = None,
     stop: Stop | None = None,
     hear: Callable[[Tally], None] = lambda tally: None,
-    run: Callable[[SuiteRequest, Mapping[str, str]], Tally] = run_suite_share,
+    run: Callable[[SuiteRequest, Mapping[str, str], KeptStore], Tally] = run_suite_share,
 ) -> Tally:
     """Run a suite on Ray until every case is finished or ``stop`` says so.
 
@@ -61,11 +96,9 @@ def evaluate_on_ray(
     cluster. run: the function that each process calls.
 
     Raises:
-        SetupError: Ray is missing or cannot be reached, the store is a file, or a worker says so.
+        SetupError: Ray is missing or cannot be reached, or a worker says so.
         LLMError: an endpoint will not answer any case.
     """
-    if "://" not in request.store:
-        raise SetupError("Many machines need a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
     try:
         import ray
     except ImportError as error:
@@ -86,11 +119,28 @@ def evaluate_on_ray(
     # A worker that is lost is started anew by us, not by Ray, so that --grace and a stop hold.
     remote: Any = ray.remote(max_retries=0, num_cpus=1, max_calls=1)(run)
     many = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+    keeper = start_store_keeper(ray, store)
+    numbers = count(1)
+
+    def start() -> tuple[Any, int]:
+        number = next(numbers)
+        return remote.remote(request, environment, KeptStore(keeper, number)), number
+
     try:
-        return _watch(ray, lambda: remote.remote(request, environment), store, many, stop or Stop(), hear)
+        return _watch(ray, start, keeper, store, many, stop or Stop(), hear)
     finally:
         if ours:
             ray.shutdown()
+
+
+def start_store_keeper(ray: ModuleType, store: RunStore) -> Any:
+    """Start the actor that keeps the store, on this machine, as its file is here."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    # It waits for the disk only, and each worker has many jobs under way at once.
+    options = {"num_cpus": 0, "max_concurrency": 100_000, "scheduling_strategy": here}
+    return ray.remote(StoreKeeper).options(**options).remote(str(Path(store.db.name).resolve()))
 
 
 def read_latest_cluster() -> str:
@@ -116,9 +166,16 @@ def check_cluster_reachable(address: str) -> None:
 
 
 def _watch(
-    ray: ModuleType, start: Callable[[], Any], store: RunStore, workers: int, stop: Stop, hear: Callable[[Tally], None]
+    ray: ModuleType,
+    start: Callable[[], tuple[Any, int]],
+    keeper: Any,
+    store: RunStore,
+    workers: int,
+    stop: Stop,
+    hear: Callable[[Tally], None],
 ) -> Tally:
-    running, lost, look = [start() for _ in range(workers)], 0, time.monotonic()
+    number_of = dict(start() for _ in range(workers))
+    running, lost, look = list(number_of), 0, time.monotonic()
     left_out: dict[tuple[str, str], str] = {}
     try:
         while running:
@@ -134,7 +191,10 @@ def _watch(
                     lost += 1
                     if lost > RESTARTS:
                         raise SetupError(f"{lost} workers were lost; the same command goes on. ({error})") from error
-                    running.append(start())
+                    ray.get(keeper.leave.remote(number_of[one]))
+                    task, number = start()
+                    number_of[task] = number
+                    running.append(task)
                 except ray.exceptions.RayTaskError as error:
                     # Ray wraps what a worker raised; the person is shown the error itself.
                     cause = error.cause if isinstance(error.cause, Exception) else error
@@ -144,6 +204,7 @@ def _watch(
     finally:
         for one in running:
             ray.cancel(one, force=True)
+            ray.get(keeper.leave.remote(number_of[one]))
     ended = tally_store(store, left_out)
     hear(ended)
     return ended

@@ -2,9 +2,8 @@
 
 A case is claimed, run and finished in the store, so any number of processes may work on one, and everything that was
 finished or paid for before a crash is there when the same suite is run again. Only ``run_case`` brings a decision and
-its gold answer together; the technique gets the question and an environment. Before anything is paid for, each
-technique is begun on the benchmark's first case with an LLM and an environment that never answer: a complaint before
-it asks for anything (documents, a database, a decision model) holds for every case.
+its gold answer together; the technique gets the question and an environment. A technique that says what it lacks
+(documents, a database, a decision model), which it does before it asks for anything, is left out of the benchmark.
 
 A trace shows marks of any run, whatever the benchmark:
 
@@ -28,17 +27,10 @@ from functools import partial
 
 from decisor.errors import Error, OutageError, SetupError
 from decisor.lab.benchmark import Bench, Case, Outcome, State
-from decisor.lab.evaluation.applicability import (
-    DoesNotApply,
-    bench_for_technique,
-    find_misfits,
-)
-from decisor.lab.evaluation.case_run import (
-    CaseAttempt,
-    run_case,
-)
+from decisor.lab.evaluation.case_run import CaseAttempt, DoesNotApply, run_case
 from decisor.lab.evaluation.outages import PATIENCE_SECONDS, Outages
-from decisor.lab.evaluation.store import CaseTask, Claim, Key, RunStore, StoreError, Writer
+from decisor.lab.evaluation.store import CaseTask, Claim, Key, RunStore, StoreJobs, StoreThread, Writer
+from decisor.lab.evaluation.store_file import StoreError
 from decisor.lab.judges import find_own_llms
 from decisor.llms.endpoint import Endpoint
 from decisor.llms.facts import find_slots
@@ -92,7 +84,6 @@ class CaseSample:
 
 
 LOOK_AGAIN = 0.5
-STOP_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -217,7 +208,7 @@ class Stop:
 
 async def evaluate_suite(
     suite: Suite,
-    store: RunStore,
+    store: RunStore | StoreJobs,
     stop: Stop | None = None,
     hear: Callable[[Tally], None] = lambda tally: None,
     say: Callable[[str], None] = lambda line: None,
@@ -236,7 +227,7 @@ async def evaluate_suite(
     }
     # Plan the cases, and gather all LLMs: those of one endpoint share a limit of calls and its retries.
     planned_tasks = list(plan_case_tasks(suite, cases))
-    writer = Writer(store)
+    writer = Writer(StoreThread(store) if isinstance(store, RunStore) else store)
     own = [one for bench in suite.benches.values() for one in find_own_llms(bench)]
     experts = {(label, part): llm for label, parts in suite.parts.items() for part, llm in parts.items()}
     all_llms = [*suite.models.values(), *(one.open() for one in own), *experts.values()]
@@ -259,7 +250,6 @@ async def evaluate_suite(
         outages=Outages(suite.patience, say, list_breakers(every)),
     )
     async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
-        ends.callback(asyncio.create_task(interrupt_silent_store(work.stop, store)).cancel)
         for llm in (*llms.values(), *limited.values()):
             ends.push_async_callback(close_llm, llm)
         for bench in suite.benches.values():
@@ -267,20 +257,11 @@ async def evaluate_suite(
         ends.push_async_callback(writer.close)
         ends.push_async_callback(release_claims, writer)
         # Open the store, and find out what is left to do.
-        await writer.do(lambda store: store.begin(suite.about()))
-        finished: dict[Key, tuple[State, Usage]] = await writer.do(
-            lambda store: {outcome.key: (outcome.state, outcome.usage) for outcome in store.each_outcome()}
-        )
+        await writer.do(partial(RunStore.begin, about=suite.about()))
+        finished = await writer.do(read_finished)
         # An endpoint that has answered here gets more patience before its refusals count as its own fault.
         work.outages.proven |= {key[3] for key, (state, _) in finished.items() if state != "crashed"}
-        # A finished run is only reported: trying out techniques would open databases for nothing.
-        if any(task.key not in finished for task in planned_tasks):
-            for label, some in cases.items():
-                for first in list(some.values())[:1]:
-                    misfits = await find_misfits(suite.benches[label], first, suite.techniques)
-                    work.tally.left_out |= {(label, technique): why for technique, why in misfits.items()}
-            planned_tasks = [task for task in planned_tasks if (task.key[0], task.key[2]) not in work.tally.left_out]
-        await writer.do(lambda store: store.plan(planned_tasks))
+        await writer.do(partial(RunStore.plan, tasks=planned_tasks))
         # Read the keys of replies once, so that a new request needs no look into the store.
         await writer.look()
         for task in planned_tasks:
@@ -307,11 +288,9 @@ def list_breakers(llms: Iterable[SharedLLM]) -> dict[str, Retries]:
     return {name: endpoint.retries for name, endpoint in endpoints.items() if isinstance(endpoint, Endpoint)}
 
 
-async def interrupt_silent_store(stop: Stop, store: RunStore) -> None:
-    """Interrupt a store that gives no sign after the run has stopped."""
-    await stop.over()
-    await asyncio.sleep(STOP_SECONDS)
-    store.interrupt()
+def read_finished(store: RunStore) -> dict[Key, tuple[State, Usage]]:
+    """Return the state and the usage of each finished case."""
+    return {outcome.key: (outcome.state, outcome.usage) for outcome in store.each_outcome()}
 
 
 async def release_claims(writer: Writer) -> None:
@@ -388,9 +367,9 @@ class Work:
             self.hear(self.tally)
 
     async def leave_out(self, claim: Claim, why: str) -> None:
-        """Leave a technique out of a benchmark after the run has begun."""
+        """Leave a technique out of a benchmark."""
         benchmark, _, technique, _, _ = claim.key
-        await self.writer.do(lambda store: store.leave_out(benchmark, technique))
+        await self.writer.do(partial(RunStore.leave_out, benchmark=benchmark, technique=technique))
         for row in [row for key, row in self.tally.rows.items() if key[:2] == (benchmark, technique)]:
             row.total = row.done
         self.tally.left_out[benchmark, technique] = why
@@ -398,14 +377,13 @@ class Work:
 
     async def run(self, claim: Claim) -> tuple[Outcome, list[TraceEntry]]:
         benchmark, case, technique, model, repeat = claim.key
-        bench = self.suite.benches[benchmark]
         llm = self.journal.llm(self.llms[model], repeat) if model in self.llms else NoLLM()
         experts = {
             part: self.journal.llm(one, repeat) for (label, part), one in self.experts.items() if label == technique
         }
         attempt = CaseAttempt(
             benchmark=benchmark,
-            bench=bench_for_technique(bench, technique),
+            bench=bench_for_technique(self.suite.benches[benchmark], technique),
             technique=technique,
             loop=self.suite.techniques[technique],
             model=model,
@@ -418,6 +396,12 @@ class Work:
             outages=self.outages,
         )
         return await run_case(self.cases[benchmark][case], attempt)
+
+
+def bench_for_technique(bench: Bench, technique: str) -> Bench:
+    """Return the benchmark with the tools that ``exact`` needs for ``exact``, else unchanged."""
+    with_tools: Callable[[], Bench] | None = getattr(bench, "for_exact", None)
+    return with_tools() if with_tools is not None and technique.split()[0] == "exact" else bench
 
 
 def row_key(key: Key) -> RowKey:

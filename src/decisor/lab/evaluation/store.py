@@ -3,7 +3,6 @@
 A store is synchronous and belongs to one thread at a time; ``Writer`` puts one behind an event loop. One thread owns
 it then, and jobs that come in meanwhile are stored together, so that a thousand replies a second cost a few syncs and
 no wait of the loop. Everything from which a method has returned is on disk: it survives kill -9 and power loss.
-``RunStore`` has the queries, for any database that keeps the promises of ``StoreDatabase``.
 """
 
 from __future__ import annotations
@@ -12,14 +11,17 @@ import asyncio
 import json
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome
+from decisor.lab.evaluation.store_file import KEY, StoreError, StoreFile, open_store_file
 from decisor.system.serialization import DocumentFormat, json_text
 from decisor.trace.events import TraceEntry
 from decisor.trace.file import format_trace_file, read_trace_text
@@ -27,10 +29,6 @@ from decisor.types import Completion, Usage, Value
 
 Key = tuple[str, str, str, str, int]
 """Benchmark, case, technique, model, repeat: see ``Outcome.key``."""
-
-
-class StoreError(SetupError):
-    """An error: the store cannot be read or written. Nothing that it acknowledged is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,94 +50,18 @@ class Claim:
 
 OUTCOME = DocumentFormat(Outcome)
 COMPLETION = DocumentFormat(Completion)
-KEY = "benchmark, case_id, technique, model, repeat"
 WHOSE = "benchmark = ? AND case_id = ? AND technique = ? AND model = ? AND repeat = ?"
-Cell = str | int | float | bytes | None
-"""What a query of a store is given, and what a row holds."""
-StoredRow = tuple[Any, ...]
 MOST_TRACE_BYTES = 128 * 2**20
 """What a trace may inflate to."""
-TABLES = ("about", "owners", "cases", "traces", "replies")
-SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS about (name {{text}} PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS owners (id {{owner}});
-CREATE TABLE IF NOT EXISTS cases (
-    seq {{number}},
-    benchmark {{text}} NOT NULL, case_id {{text}} NOT NULL, technique {{text}} NOT NULL, model {{text}} NOT NULL,
-    repeat INTEGER NOT NULL,
-    content TEXT NOT NULL DEFAULT '',
-    owner INTEGER, fence INTEGER NOT NULL DEFAULT 0,
-    outcome TEXT,
-    UNIQUE ({KEY})
-);
-CREATE INDEX IF NOT EXISTS free_cases ON cases (seq) WHERE outcome IS NULL AND owner IS NULL;
-CREATE INDEX IF NOT EXISTS held_cases ON cases (owner) WHERE outcome IS NULL AND owner IS NOT NULL;
-CREATE TABLE IF NOT EXISTS traces (seq {{integer}} PRIMARY KEY REFERENCES cases, lines {{bytes}} NOT NULL);
-CREATE TABLE IF NOT EXISTS replies (seq {{number}}, key TEXT NOT NULL, usable INTEGER NOT NULL, body TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS replies_by_key ON replies (key);
-"""
-"""The tables, with the types of a database where they differ."""
-
-
-class StoreDatabase(Protocol):
-    """A connection to the tables of a run store, with a temporary table ``wanted (seq)``.
-
-    Values stand at ``?`` in a query.
-
-    ``skip``: what lets two processes that claim at once pass each other. ``in_order``: whoever sees a row sees all with
-    lower numbers, now and later. Every method raises StoreError.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def skip(self) -> str: ...
-
-    @property
-    def in_order(self) -> bool: ...
-
-    def field(self, column: str, *names: str) -> str:
-        """Return the SQL for the value under ``names`` in a column of JSON, as text or number."""
-        ...
-
-    def rows(self, query: str, values: Sequence[Cell] = ()) -> list[StoredRow]: ...
-
-    def stream(self, query: str) -> Iterator[StoredRow]:
-        """Iterate over the rows of a query, never with all in memory."""
-        ...
-
-    def many(self, query: str, values: Iterable[Sequence[Cell]]) -> None: ...
-
-    def transaction(self) -> AbstractContextManager[None]: ...
-
-    def take(self, number: int) -> bool:
-        """Take the lock with a number for as long as this process lives, however it ends.
-
-        False if the lock is held already.
-        """
-        ...
-
-    def living(self, number: int) -> bool:
-        """Return whether another process holds a lock."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection and release the lock."""
-        ...
-
-    def interrupt(self) -> None:
-        """Interrupt a wait for a server, from any thread. The wait and all later calls raise StoreError."""
-        ...
 
 
 class RunStore:
-    """A place that keeps the cases, traces and replies of a run, in SQL.
+    """A place that keeps the cases, traces and replies of a run, in an SQLite file.
 
     Order is by sequence number or by key, never by time.
     """
 
-    def __init__(self, db: StoreDatabase) -> None:
+    def __init__(self, db: StoreFile) -> None:
         self.db = db
         self.owner: int | None = None  # number of this process, from its first claim on
         self.depth = 0
@@ -210,18 +132,18 @@ class RunStore:
 
         Free ones come in the order of the plan, then those of dead owners.
         """
-        while self.owner is None:
+        if self.owner is None:
             with self.transaction():
                 number: int = self.db.rows("INSERT INTO owners DEFAULT VALUES RETURNING id")[0][0]
-            self.owner = number if self.db.take(number) else None
-        claim = CLAIM.format(skip=self.db.skip)
+            self.db.take(number)
+            self.owner = number
         with self.transaction():
-            rows = self.db.rows(claim, (self.owner,))
+            rows = self.db.rows(CLAIM, (self.owner,))
             # Asking for locks is slow, so the dead are looked for only if nothing is free.
             if not rows:
                 owners = self.db.rows("SELECT DISTINCT owner FROM cases WHERE outcome IS NULL AND owner IS NOT NULL")
                 self.db.many(FREE, [one for one in owners if one[0] != self.owner and not self.db.living(one[0])])
-                rows = self.db.rows(claim, (self.owner,))
+                rows = self.db.rows(CLAIM, (self.owner,))
         return Claim(tuple(rows[0][:5]), rows[0][5]) if rows else None
 
     def left(self) -> int:
@@ -261,8 +183,7 @@ class RunStore:
 
     def reopen(self, states: Sequence[str]) -> int:
         """Delete the outcomes in these states so that the cases are run again; return the count."""
-        state = self.db.field("outcome", "state")
-        again = f"UPDATE cases SET outcome = NULL, owner = NULL WHERE {state} = ? RETURNING seq"
+        again = "UPDATE cases SET outcome = NULL, owner = NULL WHERE outcome ->> 'state' = ? RETURNING seq"
         with self.transaction():
             return sum(len(self.db.rows(again, (one,))) for one in states)
 
@@ -292,16 +213,14 @@ class RunStore:
         with report_damaged_store(self.db.name):
             return COMPLETION.decode(rows[0][0]) if rows else None
 
-    def keys_since(self, seq: int) -> tuple[int, list[str]] | None:
-        """Return the number of the latest reply and the keys of usable replies after number ``seq`` (0: all).
-
-        None if a reply with a lower number may still appear.
-        """
-        # In PostgreSQL a lower number may be committed after a higher one, and would be missed.
-        if not self.db.in_order:
-            return None
+    def keys_since(self, seq: int) -> tuple[int, list[str]]:
+        """Return the number of the latest reply and the keys of usable replies after number ``seq`` (0: all)."""
         rows = self.db.rows("SELECT seq, key FROM replies WHERE seq > ? AND usable = 1 ORDER BY seq", (seq,))
         return (rows[-1][0] if rows else seq), [key for _, key in rows]
+
+    def claim_with_news(self, seq: int) -> tuple[Claim | None, tuple[int, list[str]]]:
+        """Claim the next case and read the keys of replies after number ``seq``."""
+        return self.claim(), self.keys_since(seq)
 
     def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
         """Store a reply that was paid for. Return the reply that counts: an earlier usable one if there is one."""
@@ -315,7 +234,7 @@ class RunStore:
     def spent(self) -> Usage:
         """Return the usage of all stored replies together."""
         names = ("calls", "prompt_tokens", "completion_tokens", "seconds", "cache_reads", "cache_writes", "dollars")
-        parts = [f"CAST({self.db.field('body', 'usage', name)} AS DOUBLE PRECISION)" for name in names]
+        parts = [f"body -> 'usage' ->> '{name}'" for name in names]
         sums = ", ".join(f"coalesce(sum({part}), 0)" for part in parts)
         query = f"SELECT {sums}, count(*) - count({parts[-1]}) FROM replies"
         calls, prompt, completion, seconds, reads, writes, dollars, unpriced = self.db.rows(query)[0]
@@ -329,14 +248,19 @@ class RunStore:
             cache_writes=int(writes),
         )
 
-    def interrupt(self) -> None:
-        """Interrupt, from any thread, a wait for a server. This call and all that follow raise StoreError."""
-        self.db.interrupt()
-
     def close(self) -> None:
         """Close the store. Cases that this process holds stay held until then; afterwards anybody may take them."""
         self.owner = None
         self.db.close()
+
+
+def open_store(path: Path | str, create: bool = True, vfs: str | None = None) -> RunStore:
+    """Open the store in a file. A missing one is made, unless ``create`` is false.
+
+    Raises:
+        SetupError: it cannot be opened, or is something else.
+    """
+    return RunStore(open_store_file(Path(path), create, vfs))
 
 
 @contextmanager
@@ -370,7 +294,7 @@ CLAIM = f"""
 UPDATE cases SET owner = ?, fence = fence + 1
 WHERE seq = (
     SELECT seq FROM cases WHERE outcome IS NULL AND owner IS NULL AND seq IN (SELECT seq FROM wanted)
-    ORDER BY seq LIMIT 1 {{skip}}
+    ORDER BY seq LIMIT 1
 )
 RETURNING {KEY}, fence
 """
@@ -384,45 +308,42 @@ Delivery = tuple[asyncio.Future[Any], Any, Exception | None]
 """A future with the result or the error that it gets."""
 
 
+class StoreJobs(Protocol):
+    """Whoever does jobs on a run store: a thread of this process, or another process."""
+
+    async def do(self, act: Callable[[RunStore], T]) -> T:
+        """Return the result of ``act``, run in a transaction. Raise StoreError if it could not be kept."""
+        ...
+
+    async def close(self) -> None:
+        """Wait until all submitted jobs are done."""
+        ...
+
+
 class Writer:
-    """A thread that owns a run store and does its jobs.
+    """A store behind an event loop, with the keys of the replies that it holds.
 
     Everything from which ``do`` has returned is on disk. A submitted job is done even if nobody waits for it any more.
     """
 
-    def __init__(self, store: RunStore) -> None:
-        self.store = store
+    def __init__(self, jobs: StoreJobs) -> None:
+        self.do, self.close = jobs.do, jobs.close
         self.hashes = set[int]()  # of the keys: 76 MiB for a million
-        self.latest: int | None = None
-        self.jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self.loop = asyncio.get_running_loop()
-        self.thread = threading.Thread(target=self._work, name="run store", daemon=True)
-        self.thread.start()
-
-    async def do(self, act: Callable[[RunStore], T]) -> T:
-        """Return the result of ``act``, run in a transaction.
-
-        Raises:
-            StoreError: it could not be kept.
-        """
-        done: asyncio.Future[T] = self.loop.create_future()
-        self.jobs.put((act, done))
-        return await done
+        self.latest = 0
 
     async def look(self) -> None:
         """Read the keys of stored replies, also those of other processes. So not every reply must be looked up."""
-        self._learn(await self.do(lambda store: store.keys_since(self.latest or 0)))
+        self._learn(await self.do(partial(RunStore.keys_since, seq=self.latest)))
 
     async def claim(self) -> Claim | None:
         """Claim the next case and read the keys of replies that others stored meanwhile."""
-        claim, news = await self.do(lambda store: (store.claim(), store.keys_since(self.latest or 0)))
+        claim, news = await self.do(partial(RunStore.claim_with_news, seq=self.latest))
         self._learn(news)
         return claim
 
-    def _learn(self, news: tuple[int, list[str]] | None) -> None:
-        if news is not None:
-            self.latest = max(news[0], self.latest or 0)
-            self.hashes.update(map(hash, news[1]))
+    def _learn(self, news: tuple[int, list[str]]) -> None:
+        self.latest = max(news[0], self.latest)
+        self.hashes.update(map(hash, news[1]))
 
     async def reply(self, key: str) -> Completion | None:
         """Return the stored reply for a key, None if there is none.
@@ -430,17 +351,32 @@ class Writer:
         Known replies are those of the last look or claim and those stored here since.
         """
         # A hash that is known by chance costs one look into the store; an unknown one is certainly not there.
-        if self.latest is not None and hash(key) not in self.hashes:
+        if hash(key) not in self.hashes:
             return None
-        return await self.do(lambda store: store.reply(key))
+        return await self.do(partial(RunStore.reply, key=key))
 
     async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
         # Before it is stored: a reader that looks too early finds nothing and asks, which is never wrong.
         self.hashes.add(hash(key))
-        return await self.do(lambda store: store.keep_reply(key, reply, usable))
+        return await self.do(partial(RunStore.keep_reply, key=key, reply=reply, usable=usable))
+
+
+class StoreThread:
+    """A thread that owns a run store and does its jobs (``StoreJobs``). The store stays open when it is closed."""
+
+    def __init__(self, store: RunStore) -> None:
+        self.store = store
+        self.jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self.loop = asyncio.get_running_loop()
+        self.thread = threading.Thread(target=self._work, name="run store", daemon=True)
+        self.thread.start()
+
+    async def do(self, act: Callable[[RunStore], T]) -> T:
+        done: asyncio.Future[T] = self.loop.create_future()
+        self.jobs.put((act, done))
+        return await done
 
     async def close(self) -> None:
-        """Wait until all submitted jobs are done. The store stays open."""
         self.jobs.put(None)
         await asyncio.to_thread(self.thread.join)
 

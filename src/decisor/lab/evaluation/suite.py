@@ -98,7 +98,7 @@ def read_suite(path: Path) -> SuiteRequest:
     except FileFault as error:
         raise SetupError(f"{path}: {error}") from error
     # A relative store lies beside its suite file, wherever the command is run.
-    if "store" in file.content and "://" not in request.store:
+    if "store" in file.content:
         return replace(request, store=str(path.parent / request.store))
     return request
 
@@ -267,16 +267,17 @@ def format_suite_table(outcomes: Iterable[Outcome]) -> str:
         Outcome(one.benchmark, one.case, one.technique, one.model, one.repeat, one.state, usage=one.usage)
         for one in outcomes
     )
-    lines = [
-        HEAD,
-        *(format_suite_cells(row) for row in sorted(rows, key=lambda row: (row.benchmark, row.technique, row.model))),
+    ordered = sorted(rows, key=lambda row: (row.benchmark, row.technique, row.model))
+    return "\n".join(format_columns([HEAD, *map(format_suite_cells, ordered)], 3))
+
+
+def format_columns(rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Format rows as columns of text, the first ``left`` aligned to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    pads = [str.ljust if at < left else str.rjust for at in range(len(widths))]
+    return [
+        "  ".join(pad(cell, width) for pad, cell, width in zip(pads, row, widths, strict=True)).rstrip() for row in rows
     ]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(HEAD))]
-    pads = [str.ljust] * 3 + [str.rjust] * (len(HEAD) - 3)
-    return "\n".join(
-        "  ".join(pad(cell, width) for pad, cell, width in zip(pads, line, widths, strict=True)).rstrip()
-        for line in lines
-    )
 
 
 def format_suite_cells(row: SummaryRow) -> tuple[str, ...]:

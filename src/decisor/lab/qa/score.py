@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 from decisor.lab import text_match as answers
 from decisor.lab.benchmark import Case, Score
-from decisor.lab.text_match import em, harmonic_mean, hotpot_overlap
+from decisor.lab.text_match import harmonic_mean
 from decisor.parsing.attribution import attribute_answer
 from decisor.trace.events import ActionResult, ActionStart, GraphResult, LLMCall, TraceEntry, events_of
 from decisor.types import Decision, Record
@@ -71,30 +71,12 @@ def interleave_rankings(rankings: Sequence[Sequence[K]]) -> list[K]:
 
 @dataclass(frozen=True, slots=True)
 class GoldMatch:
-    """A comparison with gold: exact match, F1, precision and recall, each 0 to 1."""
+    """A comparison of sets with gold: exact match, F1, precision and recall, each 0 to 1."""
 
     em: float
     f1: float
     precision: float
     recall: float
-
-    def __mul__(self, other: GoldMatch) -> GoldMatch:
-        """Combine two comparisons that must both succeed.
-
-        As HotpotQA: precision and recall multiply, F1 is made of the products.
-        """
-        precision, recall = self.precision * other.precision, self.recall * other.recall
-        return GoldMatch(self.em * other.em, harmonic_mean(precision, recall), precision, recall)
-
-
-def match_answer(predicted: str, gold: Sequence[str]) -> GoldMatch:
-    """Compare an answer with the accepted ones, as a part of the joint score.
-
-    With several accepted answers each number is the maximum over them.
-    """
-    fits = [hotpot_overlap(predicted, answer) for answer in gold] or [(0.0, 0.0, 0.0)]
-    f1, precision, recall = (max(fit[i] for fit in fits) for i in range(3))
-    return GoldMatch(em(predicted, gold), f1, precision, recall)
 
 
 def match_sets(predicted: Iterable[K], gold: Iterable[K]) -> GoldMatch:

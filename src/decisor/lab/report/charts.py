@@ -210,6 +210,11 @@ def format_points(share: float) -> str:
     return f"{100 * share:+.1f}".replace("-", "\u2212")
 
 
+def format_points_range(interval: Interval) -> str:
+    """Format an interval of a difference of shares in percentage points."""
+    return f"{format_points(interval.low)} to {format_points(interval.high)}"
+
+
 def format_probability(p: float) -> str:
     """Format a p-value with two digits.
 

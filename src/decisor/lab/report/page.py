@@ -24,6 +24,7 @@ from decisor.lab.report.charts import (
     format_money,
     format_percent,
     format_points,
+    format_points_range,
     format_probability,
     format_short_number,
     spell_out_name,
@@ -125,7 +126,7 @@ def render_comparisons(
     reach = next(size for size in (0.1, 0.25, 0.5, 1.0, 10.0) if most <= size)
     body = []
     for one in pairs:
-        within = f"{format_points(one.interval.low)} to {format_points(one.interval.high)}"
+        within = format_points_range(one.interval)
         low, at, high = (50 + 50 * value / reach for value in (one.interval.low, one.difference, one.interval.high))
         span, tick = ("s0 span", low, max(0.4, high - low), 3.4, 3.2), ("s0 tick", at - 0.5, 1.0, 1, 8)
         words = f"{format_points(one.difference)}, 95 % interval {within}"

@@ -19,6 +19,7 @@ from decisor.lab.report.charts import (
     format_interval,
     format_percent,
     format_points,
+    format_points_range,
     format_probability,
     spell_out_name,
 )
@@ -99,7 +100,7 @@ def format_markdown_comparisons(pairs: Sequence[PairedComparison], report: Repor
             report.label(one.one),
             report.label(one.other),
             format_points(one.difference),
-            f"{format_points(one.interval.low)} to {format_points(one.interval.high)}",
+            format_points_range(one.interval),
             str(one.only_one),
             str(one.only_other),
             str(one.pairs),

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome, find_bench_class, find_bench_data
-from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Suite
-from decisor.lab.evaluation.suite import SuiteRequest, parse_suite_entry
+from decisor.lab.evaluation.store import open_store
+from decisor.lab.evaluation.suite import SuiteRequest, format_columns, parse_suite_entry
 from decisor.lab.reproduction.papers import PaperTable
 from decisor.lab.reproduction.tables import add_settings, drop_part_llms, is_model_of, select_label_parts
 from decisor.lab.statistics import mean
@@ -159,7 +159,7 @@ def estimate_suite(suite: Suite, outcomes: Iterable[Outcome]) -> list[Estimate]:
 def estimate_suites(opened: Sequence[tuple[SuiteRequest, Suite]], place: str) -> list[Estimate]:
     """Estimate the remaining cost of suites, given their store."""
     outcomes = []
-    if "://" in place or Path(place).exists():
+    if Path(place).exists():
         with closing(open_store(place, create=False)) as store:
             outcomes = store.outcomes()
     return [estimate for _, suite in opened for estimate in estimate_suite(suite, outcomes)]
@@ -176,8 +176,7 @@ def format_estimates(estimates: Sequence[Estimate]) -> str:
         dollars = "not known" if one.dollars is None else f"{one.dollars:,.2f}"
         rows.append((one.bench, one.technique, one.model, str(one.cases), calls, tokens, dollars, one.source))
     total, unknown = sum(one.dollars or 0.0 for one in estimates), any(one.dollars is None for one in estimates)
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = format_columns(rows, len(rows[0]))
     lines.append(f"{'At least ' if unknown else 'About '}${total:,.2f}, without judges and simulators.")
     if any(one.source == "scripted replies" for one in estimates):
         lines.append("Scripted replies are short: an LLM writes more, and a wrong query costs a call.")

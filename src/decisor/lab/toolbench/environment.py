@@ -39,9 +39,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from decisor.errors import LLMError, SetupError
 from decisor.lab.benchmark import Row, read_question_rows
+from decisor.lab.judges import CaseLLM
 from decisor.system.secrets import Secret, redact_known
 from decisor.tools.arguments import ToolArguments
-from decisor.types import LLM, Action, Message, Observation, Record, Sampling, Usage, Value
+from decisor.types import Action, Message, Observation, Record, Sampling, Usage, Value
 
 if TYPE_CHECKING:
     import aiohttp
@@ -423,11 +424,10 @@ class SimulatedAnswers:
     They are marked as simulated wherever they are shown.
     """
 
-    llm: LLM
+    llm: CaseLLM
+    """Counts its usage, which is no part of the technique's budget."""
     recorded: RecordedAnswers
     """Gives the examples."""
-    llm_usage: Usage = field(default_factory=Usage)
-    """Usage of the simulation; the technique's budget does not count it."""
 
     async def answer(self, api: Api, arguments: Mapping[str, Value]) -> CallReply:
         samples = list(self.recorded.of(api).items())[:EXAMPLES]
@@ -445,9 +445,7 @@ class SimulatedAnswers:
         except LLMError as error:
             if error.permanent:
                 raise
-            self.llm_usage = self.llm_usage + error.used
             return CallReply(f"{FAILED}: the simulating model did not answer", "", "simulated")
-        self.llm_usage = self.llm_usage + reply.usage
         # LLMs put JSON in a fence although the prompt asks for nothing else.
         text = reply.text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
         return CallReply(*split_server_output(text), "simulated")
@@ -467,7 +465,7 @@ class ApiAnswers:
 
     @property
     def llm_usage(self) -> Usage:
-        return self.simulated.llm_usage if self.simulated is not None else Usage()
+        return self.simulated.llm.usage if self.simulated is not None else Usage()
 
     async def answer(self, api: Api, arguments: Mapping[str, Value]) -> CallReply:
         if (recorded := self.recorded.answer(api, arguments)) is not None:

@@ -25,11 +25,10 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 from decisor.errors import SetupError
-from decisor.lab.benchmark import Case, Score, compute_search_metrics, short_digest
+from decisor.lab.benchmark import Case, Score, compute_search_metrics
 from decisor.lab.webshop.products import SPLITS, Goal, Kind, Product, Split
 from decisor.lab.webshop.shop import ORDER, Shop, WebShop, format_order, open_shop
 from decisor.system.extras import require_package
-from decisor.system.storage import cache_folder
 from decisor.trace.events import ActionResult, ActionStart, TraceEntry, events_of
 from decisor.types import Decision, Environment, Question, Record, Value
 
@@ -175,7 +174,6 @@ def rate_name_likeness(one: str, other: str) -> int:
     return round(fuzz.token_set_ratio(one, other, processor=utils.default_process))
 
 
-KEPT_FROM_BYTES = 100 * 2**20
 RULES = (
     "You shop for somebody. Find the product that fits what they ask for best, choose the options they ask for, and "
     "order it with Buy Now. The answer is the order as it is confirmed: the product's id and the options chosen."
@@ -197,7 +195,7 @@ class WebShopBench:
 
     @cached_property
     def shop(self) -> Shop:
-        return open_shop(self.data, self.goals, self.seed, shop_cache_folder(self.data))
+        return open_shop(self.data, self.goals, self.seed)
 
     def cases(self) -> Sequence[Case]:
         numbered = list(enumerate(self.shop.goals))[SPLITS[self.split]]
@@ -275,18 +273,6 @@ class WebShopBench:
 
 
 NOTHING = PurchaseFit(0.0, 0.0, 0.0, 0.0, 0.0)
-
-
-def shop_cache_folder(folder: Path) -> Path | None:
-    """Return the folder that keeps a large shop between runs, None for a small shop.
-
-    Its name depends on the files from which the shop is made.
-    """
-    files = sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
-    if sum(path.stat().st_size for path in files) < KEPT_FROM_BYTES:
-        return None
-    state = [f"{path.resolve()} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files]
-    return cache_folder() / "webshop" / short_digest("\n".join(state))
 
 
 def find_named_order(answer: str, orders: Sequence[Record]) -> int | None:

@@ -1,13 +1,9 @@
-"""The products of WebShop and the goals of its shoppers, in memory or in a folder on disk.
+"""The products of WebShop and the goals of its shoppers.
 
 A folder of data has one file of products (``items_shuffle.json``, ``items_shuffle_1000.json``, or
 ``products_1k.jsonl.gz``, one product a line), one of attributes and synthetic instructions (``items_ins_v2*.json``),
 and for the human goals ``items_human_ins.json``. Fields and rules: Yao et al., "WebShop", NeurIPS 2022, and its
 release (engine.load_products, engine/goal.py).
-
-The file of 1.18 million products is kept on disk: ``products.db`` (SQLite, a product a row) and the search index as
-numpy files. The folder is written beside its place and moved there when it is complete, so a crash leaves nothing half
-made.
 
 There is one goal for every combination of options (synthetic), or as people wrote it (human). The release draws prices
 and their limits before it seeds its generator, so they differ from run to run; here ``seed`` fixes them. The order is
@@ -20,21 +16,14 @@ import gzip
 import io
 import itertools
 import json
-import os
 import random
 import re
-import shutil
-import sqlite3
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from decisor.errors import SetupError
-from decisor.lab.webshop.search import Bm25Index, build_bm25_index, extract_terms, load_bm25_index, save_bm25_index
-from decisor.system.serialization import DocumentFormat, json_text
 
 Row = Mapping[str, Any]
 PRODUCTS = ("items_shuffle.json", "products_1k.jsonl.gz", "items_shuffle_1000.json")
@@ -207,96 +196,10 @@ def _find_first_file(folder: Path, names: Sequence[str]) -> Path:
     raise SetupError(f"{folder} holds none of {', '.join(names)}: download the data of WebShop's release into it.")
 
 
-VERSION = "2"
-PRODUCT = DocumentFormat(Product)
-
-
-@dataclass(frozen=True)
-class Stock:
-    """All products of a shop by number, from 0, in file order: a database with a product a row."""
-
-    db: sqlite3.Connection
-
-    def __post_init__(self) -> None:
-        weakref.finalize(self, self.db.close)
-
-    @cached_property
-    def size(self) -> int:
-        return int(self.db.execute("SELECT count(*) FROM product").fetchone()[0])
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __getitem__(self, number: int) -> Product:
-        row = self.db.execute("SELECT body FROM product WHERE number = ?", (number,)).fetchone()
-        if row is None:
-            raise IndexError(number)
-        return PRODUCT.decode(row[0])
-
-    def number(self, asin: str) -> int:
-        """Return the number of an ASIN. Raise KeyError if there is no such product."""
-        row = self.db.execute("SELECT number FROM product WHERE asin = ?", (asin,)).fetchone()
-        if row is None:
-            raise KeyError(asin)
-        return int(row[0])
-
-    def with_instruction(self) -> Iterator[Product]:
-        """Iterate over the products for which an instruction asks."""
-        for (body,) in self.db.execute("SELECT body FROM product WHERE asked ORDER BY number"):
-            yield PRODUCT.decode(body)
-
-
 def product_search_text(item: Product) -> str:
     """Return the text of a product that the search reads."""
     options = ", and ".join(f"{name}: {', '.join(values)}" for name, values in item.options.items())
     return " ".join((item.title, item.description, item.bullets[0] if item.bullets else "", options)).lower()
-
-
-def write_stock(products: Iterable[Product], folder: Path) -> None:
-    """Write a folder that ``open_disk_stock`` opens."""
-    making = folder.with_name(f"{folder.name}.making-{os.getpid()}")
-    shutil.rmtree(making, ignore_errors=True)
-    making.mkdir(parents=True)
-    db = sqlite3.connect(making / "products.db")
-    # A crash leaves a folder that is never moved to its place, so nothing needs to be synced.
-    db.execute("PRAGMA synchronous=OFF")
-    db.execute("PRAGMA journal_mode=OFF")
-    save_bm25_index(fill_stock(products, db), making)
-    db.close()
-    (making / "version").write_text(VERSION)
-    shutil.rmtree(folder, ignore_errors=True)
-    # The version file was written last and the folder moves whole: what is there is complete.
-    making.rename(folder)
-
-
-def fill_stock(products: Iterable[Product], db: sqlite3.Connection) -> Bm25Index:
-    """Write the products to an empty database and return their search index."""
-    db.execute("CREATE TABLE product (number INTEGER PRIMARY KEY, asin TEXT, asked INTEGER, body TEXT)")
-
-    def write_rows() -> Iterator[str]:
-        """Write each product and yield its text for the search."""
-        for number, item in enumerate(products):
-            row = (number, item.asin, bool(item.synthetic or item.human), json_text(item))
-            db.execute("INSERT INTO product VALUES (?, ?, ?, ?)", row)
-            yield product_search_text(item)
-
-    index = build_bm25_index(write_rows(), extract_terms)
-    db.execute("CREATE INDEX by_asin ON product (asin)")
-    db.execute("CREATE INDEX by_asked ON product (number) WHERE asked")
-    db.commit()
-    return index
-
-
-def is_stock(folder: Path) -> bool:
-    mark = folder / "version"
-    return mark.is_file() and mark.read_text() == VERSION
-
-
-def open_disk_stock(folder: Path) -> tuple[Stock, Bm25Index]:
-    """Open a folder that ``write_stock`` wrote. The index stays on disk until it is used."""
-    place = (folder / "products.db").resolve().as_uri()
-    db = sqlite3.connect(f"{place}?mode=ro", uri=True, check_same_thread=False)
-    return Stock(db), load_bm25_index(folder, extract_terms)
 
 
 Kind = Literal["synthetic", "human"]

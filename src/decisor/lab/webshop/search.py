@@ -20,7 +20,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -93,22 +92,6 @@ def build_bm25_index(texts: Iterable[str], terms: Callable[[str], list[str]]) ->
     parts = np.repeat(rarity, in_documents) * often / (often + norms[documents])
     begins = np.concatenate([[0], np.cumsum(in_documents)]).tolist()
     return Bm25Index(len(exact), numbers, begins, documents, parts, terms)
-
-
-def save_bm25_index(index: Bm25Index, folder: Path) -> None:
-    """Write an index as files that ``load_bm25_index`` reads."""
-    np.save(folder / "begins.npy", np.asarray(index.begins, np.int64))
-    np.save(folder / "documents.npy", index.documents)
-    np.save(folder / "parts.npy", index.parts)
-    (folder / "terms.txt").write_text("\n".join([str(index.size), *index.numbers]), "utf-8")
-
-
-def load_bm25_index(folder: Path, terms: Callable[[str], list[str]]) -> Bm25Index:
-    """Load an index; its entries are mapped into memory, not read."""
-    size, *words = (folder / "terms.txt").read_text("utf-8").split("\n")
-    begins = np.load(folder / "begins.npy").tolist()
-    documents, parts = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("documents", "parts"))
-    return Bm25Index(int(size), {word: number for number, word in enumerate(words)}, begins, documents, parts, terms)
 
 
 def coarse_lengths(lengths: NDArray[np.int64]) -> NDArray[np.float64]:

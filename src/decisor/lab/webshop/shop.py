@@ -7,9 +7,9 @@ those of the release (web_agent_site/templates), except the last page, which nam
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Literal
@@ -18,16 +18,12 @@ from decisor.lab.webshop.products import (
     Goal,
     Kind,
     Product,
-    Stock,
     draw_product_price,
-    fill_stock,
-    is_stock,
     load_products,
     make_goals,
-    open_disk_stock,
-    write_stock,
+    product_search_text,
 )
-from decisor.lab.webshop.search import Bm25Index
+from decisor.lab.webshop.search import Bm25Index, build_bm25_index, extract_terms
 from decisor.types import Action, Observation, Record, Value
 
 Name = Literal["search", "results", "item", "description", "features", "reviews", "bought"]
@@ -133,15 +129,21 @@ START = ShopView()
 class Shop:
     """The products, search index and goals that all shoppers share."""
 
-    stock: Stock
+    products: Sequence[Product]
+    """In file order; their places are the numbers that the index finds."""
     index: Bm25Index
     goals: Sequence[Goal]
     seed: int = 0
     """Decides the prices of products that have a range, and the limits of goals."""
 
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each product by its ASIN."""
+        return {item.asin: number for number, item in enumerate(self.products)}
+
     def item(self, asin: str) -> Product:
         """Return the product with an ASIN. Raise KeyError if there is no such product."""
-        return self.stock[self.stock.number(asin)]
+        return self.products[self.numbers[asin]]
 
     def price(self, item: Product) -> float:
         """Return the price of a product in dollars."""
@@ -149,24 +151,14 @@ class Shop:
 
     def find(self, keywords: str) -> tuple[Product, ...]:
         """Search for at most 50 products, best first."""
-        return tuple(self.stock[number] for number in self.index.find(keywords, MAX_RESULTS))
+        return tuple(self.products[number] for number in self.index.find(keywords, MAX_RESULTS))
 
 
-def open_shop(folder: Path, kind: Kind = "synthetic", seed: int = 0, keep_in: Path | None = None) -> Shop:
-    """Open the shop of a folder. keep_in: folder that keeps products and index, made the first time; None holds them in
-    memory.
-
-    Raises:
-        SetupError: files are missing.
-    """
-    if keep_in is None:
-        db = sqlite3.connect(":memory:", check_same_thread=False)
-        stock, index = Stock(db), fill_stock(load_products(folder), db)
-    else:
-        if not is_stock(keep_in):
-            write_stock(load_products(folder), keep_in)
-        stock, index = open_disk_stock(keep_in)
-    return Shop(stock, index, make_goals(stock.with_instruction(), kind, seed), seed)
+def open_shop(folder: Path, kind: Kind = "synthetic", seed: int = 0) -> Shop:
+    """Open the shop of a folder. Raise SetupError if files are missing."""
+    products = tuple(load_products(folder))
+    index = build_bm25_index(map(product_search_text, products), extract_terms)
+    return Shop(products, index, make_goals(products, kind, seed), seed)
 
 
 @dataclass

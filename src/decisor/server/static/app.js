@@ -2,7 +2,6 @@
 import { ask, choices, go } from "./api.js";
 import { el, fault, pick, say, unfold } from "./dom.js";
 import { compareView } from "./compare.js";
-import { evaluationView } from "./evaluation.js";
 import { recordView } from "./record.js";
 import { begin, mark_current } from "./runs.js";
 import { startView } from "./start.js";
@@ -13,7 +12,6 @@ const VIEWS = [
   [/^\/runs\/([^/]+)\/record$/, (id) => recordView(id)],
   [/^\/runs\/([^/]+)$/, (id) => threadView(id)],
   [/^\/models\/([^/]+)$/, (name) => whatIfView(decodeURIComponent(name))],
-  [/^\/evaluations\/([^/]+)$/, (name) => evaluationView(decodeURIComponent(name))],
   [/^\/compare$/, () => compareView(new URLSearchParams(location.search))],
   [/^\//, () => startView(new URLSearchParams(location.search))],
 ];

@@ -12,7 +12,7 @@ export function begin(choices) {
   const models = choices.connections.filter((one) => one.model);
   pick("links").replaceChildren(
     ...models.map((one) => el("a", { href: `/models/${encodeURIComponent(one.name)}` }, `What if: ${one.label}`)),
-    ...choices.evaluations.map((name) => el("a", { href: `/evaluations/${encodeURIComponent(name)}` }, `Evaluation: ${name}`)));
+    ...choices.evaluations.map((name) => el("a", { href: `/api/evaluations/${encodeURIComponent(name)}/page`, target: "_blank", rel: "noopener" }, `Evaluation: ${name}`)));
   mark_current();
   let timer = 0;
   pick("search").addEventListener("input", () => {

@@ -10,17 +10,19 @@ database. The aggregator answers the main question from the answers of all nodes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from decisor.errors import ParseError
 from decisor.parsing.cleaning import check_query_characters, clean_reply, refuse_copies, strip_fence
-from decisor.parsing.labelled import LabelledReply, parse_answer, read_fields
+from decisor.parsing.labelled import LabelledReply
 from decisor.parsing.plan import PlanGraph, parse_plan_graph
 from decisor.parsing.reply_form import Form, ReplyShape, build_value_form, read_dataclass
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
 from decisor.techniques.dag.nodes import (
+    MOST_WORDS,
     TRIES,
     Chunk,
     find_graph_objections,
@@ -30,10 +32,32 @@ from decisor.techniques.dag.nodes import (
     read_expert_labels,
     read_expert_value,
 )
-from decisor.techniques.shared.analyst import build_answer_shape, list_tool_languages
+from decisor.techniques.shared.analyst import format_labels, list_tool_languages
+from decisor.techniques.shared.answer import build_answer_form
 from decisor.techniques.shared.passages import PASSAGES
 from decisor.trace.events import NodeAnswer
 from decisor.types import Message, Question, Record, Sampling, Value
+
+T = TypeVar("T")
+
+
+async def ask_expert(
+    run: Run, role: str, prompt: PromptTemplate, form: Form[T], values: Mapping[str, object], tries: int | None = None
+) -> T:
+    """Ask one expert in a span of its own."""
+    with run.span(role) as sub:
+        return await sub.ask(prompt.substitute(values, form=run.wording(form)), form, tries=tries)
+
+
+def build_expert_form(label: str, says: str, check: Callable[[str], T], most_words: int = MOST_WORDS) -> Form[T]:
+    """Build the form of a reply with one text under a label."""
+    return build_value_form(
+        label,
+        f"{label.capitalize()}: {says}\n",
+        {label: says},
+        lambda reply: check(read_expert_value(reply, label, most_words)),
+        check,
+    )
 
 
 async def aggregate(run: Run, question: Question, answers: Sequence[NodeAnswer]) -> tuple[str, str]:
@@ -48,36 +72,17 @@ async def aggregate(run: Run, question: Question, answers: Sequence[NodeAnswer])
         return await sub.ask([Message("user", prompt)], form, final=True, tries=TRIES)
 
 
-def read_aggregated_answer(reply: str) -> tuple[str, str]:
-    """Read the final answer and its explanation from a labelled reply."""
-    answer, because = parse_answer(read_fields(clean_reply(reply), []))
-    if not answer:
+def read_final_part(reply: LabelledReply) -> tuple[str, str]:
+    """Return the final answer and its explanation."""
+    if not reply.answer:
         raise ParseError("Write it as Final answer: and the answer alone.", "missing_field")
-    return answer, because
-
-
-def read_aggregated_object(value: Mapping[str, Value]) -> tuple[str, str]:
-    written: LabelledReply = read_dataclass(LabelledReply, value)
-    answer, because = parse_answer({"answer": written.answer or "", "because": written.because})
-    if not answer:
-        raise ParseError("final_answer is missing.", "missing_field")
-    return answer, because
+    return reply.answer, reply.because
 
 
 ALONE = "the answer alone, in the words of the parts' answers: a name, a date, a number, yes or no"
-TEXT = f"""\
-Final answer: {ALONE}
-Because: one or two sentences, naming the parts that decide
-"""
 SAYS = {"because": "one or two sentences, naming the parts that decide", "final_answer": ALONE}
-FORM = Form(
-    "answer from parts",
-    TEXT,
-    read_aggregated_answer,
-    LabelledReply,
-    (build_answer_shape(SAYS),),
-    read_aggregated_object,
-)
+TEXT = format_labels(dict(reversed(SAYS.items())))
+FORM = build_answer_form("answer from parts", TEXT, SAYS, read_final_part, lambda reply: "")
 
 
 AGGREGATE = PromptTemplate("""\
@@ -96,15 +101,9 @@ $form""")
 
 
 async def criticise(run: Run, question: str, context: str, chunk: str, documents: Sequence[Record]) -> bool:
-    values = {
-        "question": question,
-        "context": context,
-        "chunk": chunk or "unknown",
-        "documents": format_documents(documents),
-        "form": run.wording(CRITIC_FORM),
-    }
-    with run.span("critic") as sub:
-        return await sub.ask(CRITICISE.substitute(values), CRITIC_FORM)
+    shown = format_documents(documents)
+    values = {"question": question, "context": context, "chunk": chunk or "unknown", "documents": shown}
+    return await ask_expert(run, "critic", CRITICISE, CRITIC_FORM, values)
 
 
 def read_evidence_needed(reply: str) -> bool:
@@ -150,13 +149,9 @@ $form""")
 
 
 async def resolve(run: Run, question: str, parents: Sequence[NodeAnswer]) -> str:
-    prompt = RESOLVE.substitute(
-        question=question,
-        parents="\n".join(format_answer_line(parent) for parent in parents),
-        form=run.wording(DYNAMIC_QUERY_FORM),
-    )
-    with run.span("dynamic query") as sub:
-        return await sub.ask(prompt, DYNAMIC_QUERY_FORM)
+    answers = "\n".join(format_answer_line(parent) for parent in parents)
+    values = {"question": question, "parents": answers}
+    return await ask_expert(run, "dynamic query", RESOLVE, DYNAMIC_QUERY_FORM, values)
 
 
 def check_tags_replaced(text: str) -> str:
@@ -166,12 +161,8 @@ def check_tags_replaced(text: str) -> str:
     return text.strip("\"' ")
 
 
-DYNAMIC_QUERY_FORM = build_value_form(
-    "question",
-    "Question: ...\n",
-    {"question": "the question alone, with every tag replaced"},
-    lambda reply: check_tags_replaced(read_expert_value(reply, "question", 60)),
-    check_tags_replaced,
+DYNAMIC_QUERY_FORM = build_expert_form(
+    "question", "the question alone, with every tag replaced", check_tags_replaced, most_words=60
 )
 
 RESOLVE = PromptTemplate("""\
@@ -197,16 +188,15 @@ async def generate_answer(
     run: Run, question: str, context: str, documents: Sequence[Record], text_so_far: str | None, tokens: int = 0
 ) -> Chunk:
     values = {"question": question, "context": context, "documents": format_documents(documents)}
+    if text_so_far is None:
+        return await ask_expert(run, "generator", GENERATE, ANSWER, values, TRIES)
+    values["text_so_far"] = text_so_far or "(nothing yet)"
+    if not tokens:
+        return await ask_expert(run, "generator", CONTINUE, NEXT, values)
+    # A chunk of so many tokens is cut anywhere, so it cannot be in a form: it is read as it comes.
+    messages = [Message("user", CONTINUE.substitute(values, form=WRITE_ON))]
     with run.span("generator") as sub:
-        if text_so_far is None:
-            return await sub.ask(GENERATE.substitute(values, form=run.wording(ANSWER)), ANSWER, tries=TRIES)
-        if tokens:
-            # A chunk of so many tokens is cut anywhere, so it cannot be in a form: it is read as it comes.
-            written = {"text_so_far": text_so_far or "(nothing yet)", "form": WRITE_ON}
-            messages = [Message("user", CONTINUE.substitute(values, **written))]
-            return build_sentence_chunk((await sub.complete(messages, Sampling(max_tokens=tokens))).text.strip())
-        written = {"text_so_far": text_so_far or "(nothing yet)", "form": run.wording(NEXT)}
-        return await sub.ask(CONTINUE.substitute(values, **written), NEXT)
+        return build_sentence_chunk((await sub.complete(messages, Sampling(max_tokens=tokens))).text.strip())
 
 
 def read_quoted_answer(reply: str) -> Chunk:
@@ -267,13 +257,7 @@ ANSWER = Form(
     "answer", ANSWER_TEXT, read_quoted_answer, Answer, (ReplyShape(GENERATOR_TASK),), read_quoted_answer_object
 )
 ONE_MORE = "the next sentence alone, or Done where what is written already answers the question"
-NEXT = build_value_form(
-    "next sentence",
-    f"Next: {ONE_MORE}\n",
-    {"next": ONE_MORE},
-    lambda reply: build_sentence_chunk(read_expert_value(reply, "next", 80).strip()),
-    build_sentence_chunk,
-)
+NEXT = build_expert_form("next", ONE_MORE, build_sentence_chunk, most_words=80)
 
 WRITE_ON = """\
 The text that comes next, from where it ends, and nothing else; or Done where what is written already answers the
@@ -408,11 +392,8 @@ async def write_query(run: Run, question: str, context: str, source: str, attemp
     before = "\n\n".join(f"{text}\nIt failed: {why}" for text, why in attempts)
     tool = extract_tool_description(run.env.describe(), source)
     before = f"\n# Tried before\n{before}\n" if before else ""
-    prompt = QUERY.substitute(
-        tool=tool, question=question, context=context, before=before, form=run.wording(QUERY_WRITER_FORM)
-    )
-    with run.span("query writer") as sub:
-        return await sub.ask(prompt, QUERY_WRITER_FORM)
+    values = {"tool": tool, "question": question, "context": context, "before": before}
+    return await ask_expert(run, "query writer", QUERY, QUERY_WRITER_FORM, values)
 
 
 def check_written_query(query: str) -> str:
@@ -450,15 +431,9 @@ $form""")
 async def choose_documents(
     run: Run, question: str, chunk: str, documents: Sequence[Record], many: bool
 ) -> tuple[Record, ...]:
-    form = relevance_form(documents, many)
-    prompt = CHOOSE.substitute(
-        question=question,
-        draft=DRAFT.substitute(chunk=chunk) if chunk else "",
-        documents=format_documents(documents),
-        form=run.wording(form),
-    )
-    with run.span("relevance") as sub:
-        return await sub.ask(prompt, form)
+    draft = DRAFT.substitute(chunk=chunk) if chunk else ""
+    values = {"question": question, "draft": draft, "documents": format_documents(documents)}
+    return await ask_expert(run, "relevance", CHOOSE, relevance_form(documents, many), values)
 
 
 def relevance_form(documents: Sequence[Record], many: bool) -> Form[tuple[Record, ...]]:
@@ -510,14 +485,9 @@ MANY = "Helps: the numbers of all documents that are needed, like [1],[3], or [N
 async def rewrite(run: Run, question: str, searches: Sequence[str], rejected: Sequence[Record]) -> str:
     # Titles or beginnings alone, so that the prompt stays short.
     titles = dict.fromkeys(str(record.fields.get("title") or record.text[:60]) for record in rejected)
-    prompt = REWRITE.substitute(
-        question=question,
-        searches=format_bullets(searches),
-        titles=format_bullets(titles) or "(nothing)",
-        form=run.wording(REWRITER_FORM),
-    )
-    with run.span("rewrite") as sub:
-        return await sub.ask(prompt, REWRITER_FORM)
+    titles_shown = format_bullets(titles) or "(nothing)"
+    values = {"question": question, "searches": format_bullets(searches), "titles": titles_shown}
+    return await ask_expert(run, "rewrite", REWRITE, REWRITER_FORM, values)
 
 
 def format_bullets(texts: Iterable[str]) -> str:
@@ -528,13 +498,7 @@ def clean_search(text: str) -> str:
     return " ".join(text.split()).strip("\"'")
 
 
-REWRITER_FORM = build_value_form(
-    "search",
-    "Search: a few words\n",
-    {"search": "a few words"},
-    lambda reply: clean_search(read_expert_value(reply, "search")),
-    clean_search,
-)
+REWRITER_FORM = build_expert_form("search", "a few words", clean_search)
 
 REWRITE = PromptTemplate("""\
 Searches for a question found nothing that answers it. Write another search: other words for the same thing, the full

@@ -163,9 +163,6 @@ def read_expert_value(reply: str, name: str, most_words: int = MOST_WORDS) -> st
     return text
 
 
-FALLBACK = "fallback"
-
-
 def build_graph_decision(
     question: Question,
     plan: PlanGraph,
@@ -275,7 +272,7 @@ def count_graph(plan: PlanGraph, answers: Sequence[NodeAnswer]) -> dict[str, int
     counts = {
         "nodes": 0 if plan.simple else len(plan.parts),
         "depth": 0 if plan.simple else len(plan.levels),
-        "plan_fallback": int(FALLBACK in plan.repairs),
+        "plan_fallback": int(plan.is_fallback),
         "degraded": sum(part.degraded for part in plan.parts),
         "missing": sum(one.missing for one in answers),
         "retrievals": sum(one.retrievals for one in answers),

@@ -18,7 +18,6 @@ from typing import Literal, get_origin, get_type_hints
 from decisor.errors import ParseError, SetupError
 from decisor.parsing.labelled import LABEL, NAMES, LabelledReply
 from decisor.parsing.plan import PlanGraph
-from decisor.parsing.prompting import Ways, ways_of
 from decisor.parsing.reply_form import (
     UNION,
     ReplyShape,
@@ -27,11 +26,14 @@ from decisor.parsing.reply_form import (
     normalize_function_name,
     read_json_reply,
 )
+from decisor.runtime.prompt import TokenEstimates, estimate_prompt_tokens
 from decisor.system.settings import drop_none_type, setting_fields
+from decisor.system.text import fit_on_one_line
 from decisor.techniques import TECHNIQUES, find_technique_class
 from decisor.techniques.shared.analyst import list_tool_languages
 from decisor.techniques.shared.answer import THINK
 from decisor.techniques.shared.judge import list_llm_parts
+from decisor.techniques.shared.observations import show_plan
 from decisor.trace.events import (
     ActionResult,
     ActionStart,
@@ -61,7 +63,6 @@ from decisor.types import (
     Message,
     Observation,
     ObservationMemory,
-    Pricing,
     Question,
     Record,
     Sampling,
@@ -71,10 +72,9 @@ from decisor.types import (
 )
 
 NONE: Mapping[str, str] = MappingProxyType({})
-PromptKey = tuple[tuple[str, ...], ...]
 
 
-def build_prompt_key(messages: Sequence[Message]) -> PromptKey:
+def build_prompt_key(messages: Sequence[Message]) -> tuple[tuple[str, ...], ...]:
     """Build a key that is the same for the same conversation, whatever ids its provider gave the calls."""
     return tuple(
         (message.role, message.content, *(text for call in message.calls for text in (call.name, call.arguments)))
@@ -104,14 +104,14 @@ def check_recorded_settings(
         # An LLM is a host: a trace that names one could have a person's data sent to it.
         if (part := key.removesuffix("_llm")) in list_llm_parts(kind) and part != key:
             raise SetupError(
-                f"The trace names an LLM for the {part}, {drop_unprintable(text)}. LLMs come from the command line "
+                f"The trace names an LLM for the {part}, {fit_on_one_line(text, 200)}. LLMs come from the command line "
                 f"only: give -o {key}=MODEL@URL to use one."
             )
         # A text may be a path or a module, which a foreign trace must not choose.
         if key in fields and not is_harmless_type(hints[key]):
             raise SetupError(
-                f"The trace sets {key} to {drop_unprintable(text)}. That comes from the command line only: give "
-                f"-o {key}={drop_unprintable(text) or '...'} to use it."
+                f"The trace sets {key} to {fit_on_one_line(text, 200)}. That comes from the command line only: give "
+                f"-o {key}={fit_on_one_line(text, 200) or '...'} to use it."
             )
     return name, {**from_trace, **settings}
 
@@ -120,7 +120,7 @@ def check_built_in(name: str) -> str:
     """Return the name of a technique from a file. Raise SetupError if this package has no such technique."""
     if name not in TECHNIQUES:
         raise SetupError(
-            f"The trace names the technique {drop_unprintable(name)}, which is none of decisor's. Techniques of "
+            f"The trace names the technique {fit_on_one_line(name, 200)}, which is none of decisor's. Techniques of "
             "your own come from the command line only: give -t NAME to use one."
         )
     return name
@@ -132,17 +132,6 @@ def is_harmless_type(kind: object) -> bool:
     return kind in (int, float, bool) or get_origin(kind) is Literal
 
 
-def drop_unprintable(text: str) -> str:
-    r"""Drop unprintable letters of a text from a file, and cut it at 200 letters.
-
-    Nothing in it then controls a terminal.
-
-    >>> drop_unprintable("m@http://a\x1b[2Jb\u202e")
-    'm@http://a[2Jb'
-    """
-    return "".join(letter for letter in text if letter.isprintable())[:200]
-
-
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
     """An action, its observation, and the index (from 0) of the reply that asked for it; -1 for none."""
@@ -150,17 +139,6 @@ class RecordedStep:
     action: Action
     observation: Observation
     reply: int
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedReply:
-    """A reply of the LLM with its finish reason."""
-
-    text: str
-    finish: str
-    prompt: PromptKey = ()
-    turn: Message | None = None
-    """The reply with its calls of tools, of a conversation with tools."""
 
 
 READINGS = "readings"
@@ -175,8 +153,8 @@ class RecordedRun:
     technique: str = ""
     """Empty if the trace does not name it."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    replies: tuple[RecordedReply, ...] = ()
-    """One for each LLM call, in order."""
+    calls: tuple[LLMCall, ...] = ()
+    """All calls of the LLM, in order."""
     steps: tuple[RecordedStep, ...] = ()
     """In the order in which they began: those of one reply may have ended in another."""
     plan: PlanGraph | None = None
@@ -218,7 +196,7 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
         SetupError: the trace refers to an action or technique that does not exist.
     """
     past = RecordedRun()
-    replies: list[RecordedReply] = []
+    calls: list[LLMCall] = []
     actions: dict[int, tuple[Action, int]] = {}
     steps: dict[int, RecordedStep] = {}
     plans: dict[int, tuple[str, ...]] = {}
@@ -237,10 +215,10 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
                 )
             case TechniqueChoice(technique=name):
                 past = replace(past, technique=name, settings=keep_settings_of(name, past.settings))
-            case LLMCall(messages=messages, texts=texts, finish=finish, turn=turn):
-                replies.append(RecordedReply(texts[0] if texts else "", finish, build_prompt_key(messages), turn))
+            case LLMCall() as call:
+                calls.append(call)
             case ActionStart(tool=tool, input=text):
-                actions[entry.id] = Action(tool, text), len(replies) - 1
+                actions[entry.id] = Action(tool, text), len(calls) - 1
             case ActionResult(action=start_id, observation=observation):
                 if start_id not in actions:
                     raise SetupError(f"The trace holds a result of an action, {start_id}, that it does not hold.")
@@ -260,7 +238,7 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
                 pass
     nested = any(isinstance(entry.event, Span | NodeSpan) for entry in entries)
     in_order = tuple(steps[start_id] for start_id in sorted(steps))
-    return replace(past, replies=tuple(replies), steps=in_order, plans=plans, answers=answers, nested=nested)
+    return replace(past, calls=tuple(calls), steps=in_order, plans=plans, answers=answers, nested=nested)
 
 
 def drop_span(entries: Sequence[TraceEntry], name: str) -> list[TraceEntry]:
@@ -305,13 +283,9 @@ class ReplyFields:
     """Reason of a replan; with it the plan is a new one."""
 
     def labels(self) -> dict[str, str]:
-        plan = ", ".join(f"Step {number}: {' '.join(step.split())}" for number, step in enumerate(self.plan, 1))
-        values = {
-            "replan": f"Y, {self.why}" if self.why else "",
-            "plan": f"[{plan}]" if plan else "",
-            "thought": self.thought,
-            "action": self.action,
-        }
+        plan = show_plan([" ".join(step.split()) for step in self.plan]) if self.plan else ""
+        why = f"Y, {self.why}" if self.why else ""
+        values = {"replan": why, "plan": plan, "thought": self.thought, "action": self.action}
         own = {name: value for name, value in values.items() if value}
         return own if self.input is None else {**own, "input": self.input}
 
@@ -322,9 +296,9 @@ class ReplyFields:
             "plan": list(self.plan),
             "thought": self.thought,
             "action": self.action,
+            "action_input": self.input,
         }
-        own: dict[str, Value] = {name: value for name, value in values.items() if value}
-        return own if self.input is None else {**own, "action_input": self.input}
+        return {key: value for key, value in values.items() if value or (key == "action_input" and value is not None)}
 
 
 def replace_reply_fields(reply: str, changes: ReplyFields, tools: Sequence[str] = ()) -> str:
@@ -419,17 +393,18 @@ NOTHING = ReplyFields()
 
 @dataclass
 class ReplayingLLM:
-    """An LLM that repeats recorded replies first, without a call, and then asks the real one.
-
-    A prompt gets the reply that it got before, and one that was never asked gets the next in order: a tool that is
-    described in other words changes every prompt.
-    """
+    """An LLM that repeats recorded replies first, without a call, and then asks the real one."""
 
     llm: LLM
-    left: list[RecordedReply]
-    """Replies not used yet; may be shared with the LLM of a judge."""
+    left: list[LLMCall]
+    """Calls whose replies are not used yet; may be shared with the LLM of a judge."""
+    estimates: TokenEstimates
+    """They learn from the repeated replies, so that a long prompt is shortened where it was before."""
     begins: ReplyFields = NOTHING
     """Required content of the first new reply: the LLM is told thought and plan, and the plan replaces any other."""
+    is_interrupted: bool = False
+    """True: a prompt that was never asked is asked for real. False: it gets the next reply, because a tool that is
+    described in other words changes every prompt."""
     prompt: Sequence[Message] = ()
     """Prompt of the first new reply; the prompts after an unreadable reply begin with it."""
 
@@ -437,14 +412,9 @@ class ReplayingLLM:
     def name(self) -> str:
         return self.llm.name
 
-    @property
-    def price(self) -> Pricing | None:
-        price: Pricing | None = getattr(self.llm, "price", None)
-        return price
-
-    @property
-    def ways(self) -> Ways | None:
-        return ways_of(self.llm)
+    # Price, context, ways and settings of the LLM are read by name: all of them are the real one's.
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.llm, name)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         """Return the recorded reply, or ask the LLM.
@@ -462,15 +432,25 @@ class ReplayingLLM:
         return self.changed(messages, await stream_if_possible(self.llm, self.hinted(messages), sampling, on_text))
 
     def past(self, messages: Sequence[Message], sampling: Sampling) -> Completion | None:
-        """Return the recorded reply to a prompt; None if all replies are used."""
-        if not self.left:
+        """Return the recorded reply to a prompt and remove it; None if there is none.
+
+        Each is used once: an LLM that was asked the same twice gave two samples.
+        """
+        if not self.left or (sampling.logprobs and self.is_interrupted):
             return None
         if sampling.logprobs:
             raise SetupError("A run that reads log-probabilities cannot be gone on from: a trace does not hold them.")
         prompt = build_prompt_key(messages)
-        place = next((place for place, reply in enumerate(self.left) if reply.prompt == prompt), 0)
-        reply = self.left.pop(place)
-        return Completion((reply.text,), Usage(), reply.finish, self.name, replayed=True, turn=reply.turn)
+        places = (at for at, call in enumerate(self.left) if build_prompt_key(call.messages) == prompt)
+        if (place := next(places, None if self.is_interrupted else 0)) is None:
+            return None
+        call = self.left.pop(place)
+        if not call.usage.estimates:
+            tokens = estimate_prompt_tokens(messages, sampling.tools)
+            self.estimates.learn(self.name, tokens, call.usage.prompt_tokens)
+        return Completion(
+            call.texts or ("",), Usage(), call.finish, call.model or self.name, replayed=True, turn=call.turn
+        )
 
     def is_first(self, messages: Sequence[Message]) -> bool:
         """Return whether the messages ask for the first new reply, or repeat that request with a complaint."""

@@ -11,14 +11,12 @@ answer, and all else is done for real.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from decisor.errors import SetupError
 from decisor.parsing.attribution import normalize_answer
 from decisor.parsing.plan import PlanGraph, PlanPart, sort_by_depth
-from decisor.runtime.prompt import TokenEstimates, estimate_prompt_tokens
 from decisor.runtime.run import Run, Technique
 from decisor.system.tasks import run_in_dependency_order
 from decisor.system.wording import format_count
@@ -27,14 +25,11 @@ from decisor.techniques.dag.nodes import explain_node, format_plan_graph, record
 from decisor.techniques.dag.roles import choose_part_sources
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.techniques.replay.recorded_run import (
-    PromptKey,
-    RecordedReply,
     RecordedRun,
     RecordedStep,
     ReplayingEnvironment,
     ReplayingLLM,
     ReplyFields,
-    build_prompt_key,
     check_recorded_settings,
     read_recorded_run,
     replace_call,
@@ -50,12 +45,10 @@ from decisor.trace.events import (
     LLMCall,
     NodeAnswer,
     NodeSpan,
-    OnText,
     TraceEntry,
     UnreadableReply,
-    stream_if_possible,
 )
-from decisor.types import LLM, Action, Completion, Decision, Message, Observation, Question, Record, Sampling, Usage
+from decisor.types import Action, Decision, Observation, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +100,11 @@ class Rerun:
     """Actions that count in the usage but were not executed again."""
 
 
-async def rerun_graph(past: RecordedRun, edits: Sequence[Edit], technique: ReasoningDAG, run: Run) -> Rerun:
+async def rerun_graph(past: RecordedRun, edit: Edit, technique: ReasoningDAG, run: Run) -> Rerun:
     if past.plan is None or past.decision is None or past.question is None:
-        raise SetupError("The trace holds no plan.")
-    edit_of = map_edits_to_nodes(edits, past.plan)
-    plan = edit_plan(past.plan, edit_of)
+        raise SetupError("The trace does not hold a whole run: it lacks the question, the plan or the decision.")
+    edited = find_edited_node(edit, past.plan)
+    plan = edit_plan(past.plan, edited, edit)
     parts = {part.id: part for part in plan.parts}
     question, old = past.question, past.answers
     state_of: dict[str, str] = {}
@@ -120,11 +113,11 @@ async def rerun_graph(past: RecordedRun, edits: Sequence[Edit], technique: Reaso
     later.trace.add(GraphPlan(format_plan_graph(plan), plan), later.span_id)
 
     async def act(id: str, done: Mapping[str, NodeAnswer]) -> NodeAnswer:
-        part, edit = parts[id], edit_of.get(id)
+        part = parts[id]
         # A node is answered again only if what it rests on changed: the rest keeps its answer, at no cost.
-        changed = edit is not None or not all(is_same_answer(done[parent], old.get(parent)) for parent in part.parents)
-        state_of[id] = "edited" if edit else "again" if changed or id not in old else "reused"
-        if edit and edit.answer is not None:
+        is_kept = id in old and all(is_same_answer(done[parent], old.get(parent)) for parent in part.parents)
+        state_of[id] = "edited" if id == edited else "reused" if is_kept else "again"
+        if id == edited and edit.answer is not None:
             query = old[id].question if id in old else part.query
             return keep_node_answer(part, NodeAnswer(id, query, edit.answer, attribution="manual"), later, reused=False)
         if state_of[id] == "reused":
@@ -133,7 +126,7 @@ async def rerun_graph(past: RecordedRun, edits: Sequence[Edit], technique: Reaso
         if not any(done[parent].missing for parent in part.parents):
             for source in choose_part_sources(part, list_tool_languages(env)):
                 env.need(source)
-        return await technique.node(part, done, question, later, edit.context if edit else "")
+        return await technique.node(part, done, question, later, edit.context if id == edited else "")
 
     needs = {part.id: part.parents for part in plan.parts}
     answers = await run_in_dependency_order(act, needs, technique.at_once, technique.schedule == "levels")
@@ -163,31 +156,28 @@ def is_same_answer(one: NodeAnswer, other: NodeAnswer | None) -> bool:
     )
 
 
-def map_edits_to_nodes(edits: Sequence[Edit], plan: PlanGraph) -> dict[str, Edit]:
-    """Map edits to the ids of their nodes; raise SetupError if an edit does not fit."""
+def find_edited_node(edit: Edit, plan: PlanGraph) -> str:
+    """Return the id of the node that an edit changes; raise SetupError if it does not fit."""
     ids = {part.id.upper().lstrip("Q"): part.id for part in plan.parts}
-    edits_by_id: dict[str, Edit] = {}
-    for edit in edits:
-        if (id := ids.get(edit.at.strip().upper().lstrip("Q"))) is None:
-            raise SetupError(f"There is no node {edit.at}; there is {', '.join(ids.values())}.")
-        if edit.thought or edit.action is not None or edit.observation is not None or edit.plan:
-            raise SetupError("A node of a graph takes an answer, a question (ask) or a context.")
-        edits_by_id[id] = edit
-    return edits_by_id
+    if (id := ids.get(edit.at.strip().upper().lstrip("Q"))) is None:
+        raise SetupError(f"There is no node {edit.at}; there is {', '.join(ids.values())}.")
+    if edit.thought or edit.action is not None or edit.observation is not None or edit.plan:
+        raise SetupError("A node of a graph takes an answer, a question (ask) or a context.")
+    return id
 
 
-def edit_plan(plan: PlanGraph, edits: Mapping[str, Edit]) -> PlanGraph:
-    """Return the plan with new questions. Their tags give the new parents; parents without a tag stay."""
+def edit_plan(plan: PlanGraph, id: str, edit: Edit) -> PlanGraph:
+    """Return the plan with the new question of a node. Its tags give the new parents; parents without a tag stay."""
+    if edit.ask is None:
+        return plan
     parts = {part.id: part for part in plan.parts}
-    for id, edit in edits.items():
-        if edit.ask is not None:
-            part = PlanPart(id, edit.ask.strip(), source=parts[id].source)
-            if not part.query:
-                raise SetupError(f"The new question of {id} is empty.")
-            if wrong := [tag for tag in part.tags if tag not in parts or id in find_ancestors(tag, parts)]:
-                raise SetupError(f"{id} cannot need {wrong[0]}: it is not there, or needs {id} itself.")
-            before = [parent for parent in parts[id].parents if parent not in parts[id].tags]
-            parts[id] = replace(part, parents=tuple(dict.fromkeys([*before, *part.tags])))
+    part = PlanPart(id, edit.ask.strip(), source=parts[id].source)
+    if not part.query:
+        raise SetupError(f"The new question of {id} is empty.")
+    if wrong := [tag for tag in part.tags if tag not in parts or id in find_ancestors(tag, parts)]:
+        raise SetupError(f"{id} cannot need {wrong[0]}: it is not there, or needs {id} itself.")
+    before = [parent for parent in parts[id].parents if parent not in parts[id].tags]
+    parts[id] = replace(part, parents=tuple(dict.fromkeys([*before, *part.tags])))
     return replace(plan, parts=sort_by_depth(parts))
 
 
@@ -205,10 +195,10 @@ def find_ancestors(id: str, parts: Mapping[str, PlanPart]) -> set[str]:
 BY_HAND = "set by hand"
 
 
-async def rerun_steps(past: RecordedRun, edits: Sequence[Edit], technique: Technique, run: Run) -> Rerun:
+async def rerun_steps(past: RecordedRun, edit: Edit, technique: Technique, run: Run) -> Rerun:
     if past.question is None or past.decision is None:
         raise SetupError("The trace does not hold a whole run: it has no question or no decision.")
-    edit, number = check_edit(past, edits, technique)
+    number = check_edit(past, edit, technique)
     done = [one for one in past.steps[: number - 1] if one.action.tool != THINK or THINK in run.env.tools()]
     if edit.observation is not None:
         step = past.steps[number - 1]
@@ -221,11 +211,11 @@ async def rerun_steps(past: RecordedRun, edits: Sequence[Edit], technique: Techn
         begins = ReplyFields(plan=edit.plan, why=BY_HAND if int(edit.at) else "")
     else:
         begins = ReplyFields(edit.thought if edit.action is None else "")
-    replies = select_replies_before(past, number, edit)
+    calls = select_calls_before(past, number, edit)
     env = ReplayingEnvironment(run.env, past, done)
-    again = run.using(llm=ReplayingLLM(run.llm, replies, begins), env=env)
+    again = run.using(llm=ReplayingLLM(run.llm, calls, run.budget.estimates, begins), env=env)
     if (judge := getattr(technique, "judge", None)) is not None:
-        technique = set_part_llms(technique, {"judge": ReplayingLLM(judge, replies)})
+        technique = set_part_llms(technique, {"judge": ReplayingLLM(judge, calls, run.budget.estimates)})
     before = len(run.trace.entries)
     decision = await technique(past.question, again)
     after = read_recorded_run(run.trace.entries[before:])
@@ -242,16 +232,10 @@ async def rerun_steps(past: RecordedRun, edits: Sequence[Edit], technique: Techn
     return Rerun(past.decision, decision, tuple(rows), len(done) - len(env.left or ()))
 
 
-def check_edit(past: RecordedRun, edits: Sequence[Edit], technique: Technique) -> tuple[Edit, int]:
-    """Return the only edit and the number of the first step to do again, from 1.
-
-    Raise SetupError if it does not fit the run.
-    """
-    if len(edits) != 1:
-        raise SetupError("Steps follow from each other: change one of them.")
-    edit = edits[0]
+def check_edit(past: RecordedRun, edit: Edit, technique: Technique) -> int:
+    """Return the number of the first step to do again, from 1. Raise SetupError if the edit does not fit the run."""
     if edit.plan:
-        return edit, check_plan_edit(past, edit, technique)
+        return check_plan_edit(past, edit, technique)
     number = int(edit.at) if edit.at.isdecimal() else 0
     if not 1 <= number <= len(past.steps):
         there = "is 1" if len(past.steps) == 1 else f"are {len(past.steps)}"
@@ -260,7 +244,7 @@ def check_edit(past: RecordedRun, edits: Sequence[Edit], technique: Technique) -
         raise SetupError("A step takes a thought, an action or an observation.")
     if past.steps[number - 1].reply < 0 and (edit.action is not None or edit.thought):
         raise SetupError(f"No LLM asked for step {number}: it takes an observation.")
-    return edit, number
+    return number
 
 
 def check_plan_edit(past: RecordedRun, edit: Edit, technique: Technique) -> int:
@@ -277,32 +261,27 @@ def check_plan_edit(past: RecordedRun, edit: Edit, technique: Technique) -> int:
     return number + 1
 
 
-def select_replies_before(past: RecordedRun, number: int, edit: Edit) -> list[RecordedReply]:
-    """Select the replies before a step.
+def select_calls_before(past: RecordedRun, number: int, edit: Edit) -> list[LLMCall]:
+    """Select the calls before a step.
 
-    It includes the reply that asked for the step if its action or observation is set.
+    It includes the call that asked for the step if its action or observation is set.
     """
     if edit.plan:
-        return list(past.replies[: past.steps[number - 2].reply + 1]) if number > 1 else []
+        return list(past.calls[: past.steps[number - 2].reply + 1]) if number > 1 else []
     step = past.steps[number - 1]
     if step.reply < 0:
         return []
-    replies = list(past.replies[: step.reply])
-    reply = past.replies[step.reply]
+    calls = list(past.calls[: step.reply])
+    call = replace(past.calls[step.reply], finish="stop")
     if edit.action is not None:
         tool = edit.action.tool if isinstance(edit.action, Action) else ""
         fields = ReplyFields(edit.thought, tool, get_action_input(edit.action))
-        if reply.turn is not None and reply.turn.calls:
-            turn = replace_call(reply.turn, step.action, fields)
-            replies.append(replace(reply, text=turn.content, turn=turn, finish="stop"))
-        else:
-            text = replace_reply_fields(reply.text, fields, (step.action.tool,))
-            replies.append(
-                replace(reply, text=text, turn=reply.turn and replace(reply.turn, content=text), finish="stop")
-            )
-    elif edit.observation is not None:
-        replies.append(replace(reply, finish="stop"))
-    return replies
+        if call.turn is not None and call.turn.calls:
+            turn = replace_call(call.turn, step.action, fields)
+            return [*calls, replace(call, texts=(turn.content,), turn=turn)]
+        text = replace_reply_fields("".join(call.texts[:1]), fields, (step.action.tool,))
+        return [*calls, replace(call, texts=(text,), turn=call.turn and replace(call.turn, content=text))]
+    return calls if edit.observation is None else [*calls, call]
 
 
 def get_action_input(action: Action | str) -> str:
@@ -320,85 +299,39 @@ def format_recorded_step(steps: Sequence[RecordedStep], place: int) -> str:
     return f"{step.action.tool}: {step.action.input}\n-> {result}"
 
 
-async def rerun_with_edits(
-    events: Sequence[TraceEntry],
-    edits: Sequence[Edit],
-    run: Run,
-    technique: Technique | None = None,
-    question: Question | None = None,
+async def rerun_with_edit(
+    entries: Sequence[TraceEntry], edit: Edit, run: Run, technique: Technique | None = None
 ) -> Rerun:
-    """Continue a recorded run after ``edits``.
+    """Continue a recorded run after a change.
 
-    ``technique``, ``question``: needed if the trace does not name them. The environment must be tools on data, because
-    recorded actions are not executed again and so no action may change a state.
+    ``technique``: needed if the trace does not name it. The environment must be tools on data, because recorded actions
+    are not executed again and so no action may change a state.
 
     Raises:
-        SetupError: the trace cannot be gone on from, an edit does not fit it, or a tool it needs is not there.
+        SetupError: the trace cannot be gone on from, the edit does not fit it, or a tool it needs is not there.
     """
-    past = read_recorded_run(events)
-    question = question or past.question
-    if past.decision is None or question is None:
-        raise SetupError("The trace does not hold a whole run: it has no question or no decision.")
+    past = read_recorded_run(entries)
     if technique is None:
         if not past.technique:
             raise SetupError("The trace does not name its technique.")
         name, settings = check_recorded_settings(past.technique, past.settings)
         technique = from_settings(name, **settings)
-    past = replace(past, question=question)
     if isinstance(technique, ReasoningDAG):
-        return await rerun_graph(past, edits, technique, run)
+        return await rerun_graph(past, edit, technique, run)
     # Replies are replayed in their order, which says nothing where calls ran at the same time.
     if past.nested or getattr(technique, "at_once", 1) > 1:
         raise SetupError(
             f"A run of {past.technique or technique} cannot be gone on from: its steps are not in one line: several "
             "things were done at once."
         )
-    return await rerun_steps(past, edits, technique, run)
-
-
-@dataclass
-class BoughtLLM:
-    """An LLM that repeats the replies of an interrupted run and asks the real LLM for all others."""
-
-    llm: LLM
-    estimates: TokenEstimates
-    """They learn from the repeated replies, so that a long prompt is shortened where it was before."""
-    replies: dict[PromptKey, list[LLMCall]] = field(default_factory=lambda: defaultdict(list))
-
-    @property
-    def name(self) -> str:
-        return self.llm.name
-
-    # Price, context, ways and settings of the LLM are read by name: all of them are the real one's.
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.llm, name)
-
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        return self.bought(messages, sampling) or await self.llm.complete(messages, sampling)
-
-    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
-        return self.bought(messages, sampling) or await stream_if_possible(self.llm, messages, sampling, on_text)
-
-    def bought(self, messages: Sequence[Message], sampling: Sampling) -> Completion | None:
-        """Return the stored reply to a prompt and remove it. None if none is left or log-probabilities are wanted."""
-        if not (replies := self.replies.get(build_prompt_key(messages))) or sampling.logprobs:
-            return None
-        # Each reply once: an LLM that was asked the same twice gave two samples.
-        reply = replies.pop(0)
-        if not reply.usage.estimates:
-            tokens = estimate_prompt_tokens(messages, sampling.tools)
-            self.estimates.learn(self.name, tokens, reply.usage.prompt_tokens)
-        return Completion(reply.texts, Usage(), reply.finish, reply.model or self.name, replayed=True, turn=reply.turn)
+    return await rerun_steps(past, edit, technique, run)
 
 
 def resume_interrupted_run(run: Run, entries: Sequence[TraceEntry]) -> Run:
     """Return the run with the replies and observations of an interrupted run to reuse."""
-    llm = BoughtLLM(run.llm, run.budget.estimates)
-    for call in select_reusable_calls(entries):
-        llm.replies[build_prompt_key(call.messages)].append(call)
-    return run.using(
-        llm=llm, env=ReplayingEnvironment(run.env, read_recorded_run(entries), select_reusable_steps(entries))
-    )
+    llm = ReplayingLLM(run.llm, select_reusable_calls(entries), run.budget.estimates, is_interrupted=True)
+    past = read_recorded_run(entries)
+    return run.using(llm=llm, env=ReplayingEnvironment(run.env, past, select_reusable_steps(entries)))
 
 
 def select_reusable_calls(entries: Sequence[TraceEntry]) -> list[LLMCall]:

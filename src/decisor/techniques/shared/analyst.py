@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from decisor.parsing.labelled import LabelledReply, parse_labelled, read_labelled
-from decisor.parsing.reply_form import Form, ReplyShape, Size, list_decision_objections
+from decisor.parsing.reply_form import LABELS, Form, ReplyShape, Size, list_decision_objections
 from decisor.runtime.prompt import PromptText, join_texts, sections_of
 from decisor.techniques.shared.observations import show_steps
 from decisor.types import Earlier, Environment, Objection, Pitfall, Question
@@ -40,6 +40,17 @@ ANSWER = {
     "runner_up": RUNNER_UP,
     "assumptions": ASSUMPTIONS,
 }
+
+
+def format_labels(says: Mapping[str, str]) -> str:
+    """Format what each key of a reply is as lines with labels.
+
+    >>> format_labels({"thought": "what decides", "final_answer": "a name"})
+    'Thought: what decides\\nFinal answer: a name\\n'
+    """
+    return "".join(f"{LABELS[key]}: {words}\n" for key, words in says.items())
+
+
 TO_ACT, TO_ANSWER = "To act:", "To answer, when you know the best candidate:"
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, TypeVar
 
 from decisor.errors import BudgetExceeded, Error, LLMError, ParseError
 from decisor.parsing.attribution import iterate_scalars
@@ -24,12 +24,12 @@ from decisor.parsing.figures import (
     iterate_numeric_fields,
     without_citations,
 )
-from decisor.parsing.labelled import LABEL, LabelledReply, parse_answer, read_fields
+from decisor.parsing.labelled import LABEL, LabelledReply, parse_answer, read_fields, read_labelled_object
 from decisor.parsing.prompting import explain_error, vary_sampling, warn_of_unread_replies
-from decisor.parsing.reply_form import Form, read_dataclass
+from decisor.parsing.reply_form import Form
 from decisor.runtime.prompt import PromptTemplate, PromptText
 from decisor.runtime.run import Run
-from decisor.techniques.shared.analyst import ASSUMPTIONS, RUNNER_UP, TABLE, build_answer_shape
+from decisor.techniques.shared.analyst import ANSWER, FINAL_ANSWER, build_answer_shape
 from decisor.techniques.shared.compared import describe_runner_up, find_compared_table, mentions_candidate
 from decisor.techniques.shared.objections import (
     Claims,
@@ -38,6 +38,7 @@ from decisor.techniques.shared.objections import (
     find_objections,
     holds_name,
 )
+from decisor.techniques.shared.objections.reading import Ground
 from decisor.techniques.shared.observations import Rendering, render_steps, show_steps
 from decisor.trace.events import (
     ActionResult,
@@ -66,6 +67,7 @@ from decisor.types import (
     Value,
 )
 
+T = TypeVar("T")
 NAMED = "Each query that brought {name} named it, and no other candidate was looked at."
 NOT_BEST = "{name} is not the first row of {id}, nor does any column there have its largest or smallest figure in it."
 ONE_PASSAGE = "[{id}] alone is cited, and no passage with what {name} was compared with."
@@ -148,16 +150,9 @@ def is_extreme_candidate(plain: str, rows: Sequence[Record]) -> bool:
     """
     if holds_name(rows[0], plain) or len(rows) < FEW_ROWS:
         return True
-    figures: dict[str, list[float]] = {}
-    for row in rows:
-        for column, number in iterate_numeric_fields(row):
-            figures.setdefault(column, []).append(number)
-    return any(
-        number in (min(figures[column]), max(figures[column]))
-        for row in rows
-        if holds_name(row, plain)
-        for column, number in iterate_numeric_fields(row)
-    )
+    ids = [row.id for row in rows if holds_name(row, plain)]
+    columns = Ground({row.id: row for row in rows}).columns
+    return any(1 in places for column in columns for id in ids for places in column.ranks(id) or ())
 
 
 THINK = "think"
@@ -362,43 +357,61 @@ def build_answer_check(
     return check
 
 
-def parse_final_answer(
-    reply: str, trajectory: Trajectory, lenient: bool = False, check: Check | None = None
-) -> Decision:
-    """Parse a reply that must contain a final answer into a decision."""
-    fields = read_fields(clean_reply(reply), [])
-    if not fields.get("answer"):
-        # On the last call a short reply without labels is taken as the name: better than no answer.
-        if not lenient or LABEL.search(reply) or len(reply) > 200:
-            raise ParseError("Write it as Final answer: and the name of the candidate.", "missing_field")
-        fields["answer"] = reply.strip()
+def read_labelled_answer(reply: str, read_bare: Callable[[str], str]) -> LabelledReply:
+    """Read a reply that must hold a final answer.
+
+    ``read_bare``: returns the answer of a reply without its label, or raises ParseError.
+    """
+    text = clean_reply(reply)
+    fields = read_fields(text)
+    if "answer" not in fields:
+        fields["answer"] = read_bare(text)
     answer, because = parse_answer(fields)
-    runner_up, assumptions = fields.get("runner_up", ""), fields.get("assumptions", "")
-    whole = LabelledReply(answer=answer, because=because, runner_up=runner_up, assumptions=assumptions)
-    return (check or build_answer_check("required", trajectory, lenient))(whole)
+    return LabelledReply(
+        answer=answer,
+        because=because,
+        runner_up=fields.get("runner_up", ""),
+        assumptions=fields.get("assumptions", ""),
+        thought=fields.get("thought", ""),
+    )
 
 
-def read_final_answer(value: Mapping[str, Value], check: Check) -> Decision:
+def read_answer_object(value: Mapping[str, Value]) -> LabelledReply:
     """Read a final answer from a JSON object with the keys final_answer and because."""
-    written: LabelledReply = read_dataclass(LabelledReply, value)
-    if not written.answer:
-        raise ParseError("final_answer is missing: write the name of the candidate.", "missing_field")
-    answer, because = parse_answer({"answer": written.answer, "because": written.because})
-    return check(replace(written, answer=answer, because=because))
+    reply = read_labelled_object(value)
+    if reply.answer is None:
+        raise ParseError("final_answer is missing: write the answer alone.", "missing_field")
+    return reply
+
+
+def build_answer_form(
+    name: str,
+    text: str,
+    says: Mapping[str, str],
+    decide: Callable[[LabelledReply], T],
+    read_bare: Callable[[str], str],
+) -> Form[T]:
+    """Build the form of a final answer, in labels or as an object; see ``read_labelled_answer``."""
+    return Form(
+        name,
+        text,
+        lambda reply: decide(read_labelled_answer(reply, read_bare)),
+        LabelledReply,
+        (build_answer_shape(says),),
+        lambda value: decide(read_answer_object(value)),
+    )
 
 
 def build_final_answer_form(
     trajectory: Trajectory, text: str, lenient: bool = False, rule: EvidenceRule = "required"
 ) -> Form[Decision]:
-    check = build_answer_check(rule, trajectory, lenient)
-    return Form(
-        "final answer",
-        text,
-        lambda reply: parse_final_answer(reply, trajectory, lenient, check),
-        LabelledReply,
-        (build_answer_shape(),),
-        lambda value: read_final_answer(value, check),
-    )
+    def read_bare(reply: str) -> str:
+        # On the last call a short reply without labels is taken as the name: better than no answer.
+        if not lenient or LABEL.search(reply) or len(reply) > 200:
+            raise ParseError("Write it as Final answer: and the name of the candidate.", "missing_field")
+        return reply
+
+    return build_answer_form("final answer", text, ANSWER, build_answer_check(rule, trajectory, lenient), read_bare)
 
 
 async def retrieve_step(move: LabelledReply, trajectory: Trajectory, run: Run) -> Trajectory:
@@ -489,7 +502,7 @@ def record_plan(trajectory: Trajectory, steps: tuple[str, ...], why: str, run: R
 
 def build_last_request(trajectory: Trajectory, run: Run) -> str:
     """Build the end of the last prompt, which replaces the request for the next action."""
-    return LAST.substitute(form=run.wording(build_final_answer_form(trajectory, FINAL)))
+    return LAST.substitute(form=run.wording(build_final_answer_form(trajectory, FINAL_ANSWER)))
 
 
 async def ask_last_answer(
@@ -505,35 +518,43 @@ async def ask_last_answer(
         # Without a record an answer could rest on nothing, and was asked for in vain three times.
         if isinstance(error, ParseError) and error.reason == "unreadable" and rule == "required":
             raise error
-        return await run.ask(prompt, build_final_answer_form(trajectory, FINAL, True, rule), final=True)
+        return await run.ask(prompt, build_final_answer_form(trajectory, FINAL_ANSWER, True, rule), final=True)
 
     steps = trajectory.actions or len(trajectory.steps)
     return record_decision(await end_run(ask, trajectory, error, f"The limit of {steps} steps is reached."), run)
 
 
 async def end_run(
-    ask: Callable[[], Awaitable[Decision | None]], trajectory: Trajectory, error: Error | None, limit: str
+    ask: Callable[[], Awaitable[Decision | None]], trajectory: Trajectory, error: Error | None, limit: str = ""
 ) -> Decision:
-    """Ask for the best supported answer, after an error or at a limit; else return the best known one.
+    """Ask for the answer, after an error or at a limit the best supported one; else return the best known one.
+
+    ``limit``: what is told of a run that ended at one.
 
     Raises:
-        LLMError: the endpoint will not answer at all (key, quota, model).
+        LLMError: the endpoint will not answer at all (key, quota, model), or not to the one question of a run.
     """
-    stopped: Stopped = "steps" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
+    stopped: Stopped = stopped_by(error) if error else "steps" if limit else "answered"
     why, missing, decision = explain_error(error) if error else limit, list[str](), None
     try:
         decision = await ask()
     except (BudgetExceeded, ParseError, LLMError) as failure:
-        if isinstance(failure, LLMError) and failure.permanent:
+        if isinstance(failure, LLMError) and (failure.permanent or not limit):
             raise
         missing.append(f"No last answer was given. {explain_error(failure)}")
+        stopped = stopped if error or limit else stopped_by(failure)
     if decision is None:
         ranking = trajectory.ranking()
         # No reply can be used: the best of a computed ranking is still supported.
         best = ranking.options[0].name if ranking and ranking.options else ""
         decision = replace(trajectory.decision(best), reasons=tuple(missing))
-    reasons = decision.reasons if any(why in reason for reason in decision.reasons) else (*decision.reasons, why)
-    return replace(decision, reasons=reasons, stopped=stopped)
+    is_told = not why or any(why in reason for reason in decision.reasons)
+    reasons = decision.reasons if is_told else (*decision.reasons, why)
+    return replace(decision, reasons=reasons, stopped=decision.stopped if stopped == "answered" else stopped)
+
+
+def stopped_by(error: Error) -> Stopped:
+    return "budget" if isinstance(error, BudgetExceeded) else "failed"
 
 
 def record_decision(decision: Decision, run: Run) -> Decision:
@@ -549,12 +570,3 @@ LAST = PromptTemplate("""\
 # Answer
 No more actions can be made. Write the answer that is best supported by what you have seen, as
 $form""")
-
-FINAL = f"""\
-Final answer: the name or id of the candidate, and nothing else
-Because: why, with the ids of the records it rests on
-Runner-up: {RUNNER_UP}
-Assumptions: {ASSUMPTIONS}
-If nothing you have seen can decide, write Final answer: none
-Where a table or a series is wanted: Final answer: {TABLE}
-"""

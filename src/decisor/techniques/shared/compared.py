@@ -225,7 +225,9 @@ def explain_no_choice(name: str, cited: Collection[str], question: str, steps: S
         queries,
         *(text for row in rows for text in (*row.fields, *map(str, row.fields.values()), row.text)),
     ]
-    return UNSEEN.format(name=name, others=others) if is_unseen_name(name, names, "\n".join(shown)) else ""
+    # A number beside numbered candidates may be a count.
+    is_unseen = not all(map(str.isdigit, names)) and is_unseen_name(name, names, "\n".join(shown))
+    return UNSEEN.format(name=name, others=others) if is_unseen else ""
 
 
 def holds_in_all(plain: str, step: Step) -> bool:
@@ -237,10 +239,11 @@ def is_list_of_rows(step: Step, cited: Collection[str]) -> bool:
 
 
 def find_names(rows: Sequence[Record]) -> Iterator[list[str]]:
-    """Yield the values of each column of texts in which no two rows are equal."""
-    for column in rows[0].fields:
+    """Yield the values of each column of texts, then of each column of keys, in which no two rows are equal."""
+    for column in sorted(rows[0].fields, key=is_key):
+        kinds = (str, int) if is_key(column) else (str,)
         values = [row.fields.get(column) for row in rows]
-        texts = [value.strip() for value in values if isinstance(value, str)]
+        texts = [str(value).strip() for value in values if type(value) in kinds]
         if len(texts) == len(values) and len({text.casefold() for text in texts}) == len(texts):
             yield texts
 

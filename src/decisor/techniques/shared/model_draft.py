@@ -341,6 +341,9 @@ def build_model_file(reply: TomlReply, known: TomlReply, sentences: Sequence[str
     content |= {key: one for key, one in written.items() if key not in (*SHARED, *FACTS_ALONE, "format")}
     for key in ("copy", "input", "parameter"):
         content[key] = select_dict(facts, key) | select_dict(written, key)
+    # One that repeats an input of the facts is the whole table, from which a repair took another out.
+    if select_dict(written, "input").keys() & select_dict(facts, "input").keys():
+        content["input"] = written["input"]
     content["measure"] = {
         name: {key: one for key, one in measures.get(name, {}).items() if key != "parts"} | own_measures.get(name, {})
         for name in {**measures, **own_measures}
@@ -467,11 +470,14 @@ def format_allowed_outcome(outcome: float, allowed: bool) -> str:
 
 
 def list_check_errors(observation: Observation) -> str:
-    """Return the errors of a check as text; empty if there are at most doubts."""
+    """Return the errors of a check as text; empty if there are at most doubts.
+
+    Lines are left out: they count in the whole file, of which the writer sees a part.
+    """
     if observation.error:
         return observation.note
     return "\n".join(
-        f"{format_line_prefix(one.fields['line'])}{one.fields['words']} (check {one.fields['check']})"
+        f"{one.fields['words']} (check {one.fields['check']})"
         for one in observation.records
         if one.fields.get("kind") == "error"
     )
@@ -481,15 +487,6 @@ def list_check_doubts(observation: Observation, of: str) -> tuple[str, ...]:
     """Return the findings of a check that a person must judge."""
     words = [str(one.fields["words"]) for one in observation.records if one.fields.get("kind") == "doubt"]
     return tuple(f"Of {of}: {text}." for text in words)
-
-
-def format_line_prefix(line: object) -> str:
-    """Return the prefix of a message about a line; empty for line 0.
-
-    >>> format_line_prefix(3), format_line_prefix(0)
-    ('line 3: ', '')
-    """
-    return f"line {line}: " if line else ""
 
 
 def is_about_example(observation: Observation) -> bool:
@@ -525,5 +522,5 @@ def list_certain_inputs(known: TomlReply) -> tuple[str, ...]:
 def list_unused_sentences(known: TomlReply, sentences: Sequence[str]) -> tuple[str, ...]:
     """List the sentences that the facts do not treat as rules."""
     aside = [sentences[number - 1] for number in parse_sentence_numbers(known.content.get("aside"))]
-    words = " ".join(one for one in aside if not one.endswith("?"))
+    words = " ".join(one for one in aside if not one.endswith(("?", ":")))
     return (f"Taken for no rule: {words}",) if words else ()

@@ -13,18 +13,25 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from decisor.errors import BudgetExceeded, Error, LLMError, ParseError, SetupError
-from decisor.parsing.cleaning import NO_HELP, clean_reply
+from decisor.parsing.cleaning import NO_HELP
 from decisor.parsing.figures import find_citations, without_citations
-from decisor.parsing.labelled import LabelledReply, parse_answer, read_fields
-from decisor.parsing.prompting import explain_error
-from decisor.parsing.reply_form import Form, read_dataclass
+from decisor.parsing.labelled import LabelledReply
+from decisor.parsing.reply_form import Form
 from decisor.runtime.prompt import join_texts
 from decisor.runtime.run import KEEP_OR_CORRECT, Run
-from decisor.techniques.shared.analyst import build_answer_shape, list_tool_languages
-from decisor.techniques.shared.answer import NO_ANSWER, Trajectory, record_decision
+from decisor.techniques.shared.analyst import list_tool_languages
+from decisor.techniques.shared.answer import (
+    NO_ANSWER,
+    Trajectory,
+    build_answer_form,
+    end_run,
+    read_answer_object,
+    read_labelled_answer,
+    record_decision,
+)
 from decisor.techniques.shared.observations import SAME, build_record_line, find_copies, show_text, show_value
 from decisor.trace.events import UnreadableReply
-from decisor.types import Action, Decision, Environment, Message, Record, Sampling, Step, Stopped, Token, Value
+from decisor.types import Action, Decision, Environment, Message, Record, Sampling, Step, Token, Value
 
 PASSAGES = "passages"
 NO_PASSAGES = ("sql", "cypher", "whatif", "calculator", "combine")
@@ -90,43 +97,28 @@ def format_passages(passages: Sequence[Record], earlier: Sequence[Record] = ()) 
     return join_texts("\n", lines) or "(nothing was found)"
 
 
-def parse_cited_answer(reply: str, trajectory: Trajectory, passages: Sequence[Record] = ()) -> Decision:
-    """Parse a short answer with the ids of its passages.
-
-    An answer may cite nothing; it is then the LLM's own knowledge. A short reply of one line without labels is the
-    answer, or the text after "the answer is".
+def read_bare_answer(text: str) -> str:
+    """Return the answer of a short reply of one line without labels, or the text after "the answer is".
 
     Raises:
-        ParseError: no answer, or a citation of something that is not among ``passages``.
+        ParseError: a refusal, reasoning of several lines, or an object of another form.
     """
-    text = clean_reply(reply)
-    answer, because = parse_answer(read_fields(text, []))
-    if answer is None:
-        if NO_HELP.search(text):
-            raise ParseError("That is a refusal. Write a final answer.", "model_refusal")
-        answer, because = parse_answer({"answer": ANSWER_IS.sub("", text)})
-        # Several lines are reasoning, and an object is another form: neither is a short answer.
-        if "\n" in text or len(text) > 200 or text.startswith("{"):
-            raise ParseError("Write the answer alone on one line, as Final answer: ...", "missing_field")
+    if NO_HELP.search(text):
+        raise ParseError("That is a refusal. Write a final answer.", "model_refusal")
+    if "\n" in text or len(text) > 200 or text.startswith("{"):
+        raise ParseError("Write the answer alone on one line, as Final answer: ...", "missing_field")
+    return ANSWER_IS.sub("", text)
+
+
+def decide_cited_answer(reply: LabelledReply, trajectory: Trajectory, passages: Sequence[Record]) -> Decision:
+    """Build the decision of a short answer. One that cites nothing is the LLM's own knowledge.
+
+    Raises:
+        ParseError: it is empty, or cites anything that is not among ``passages`` or earlier records.
+    """
+    answer, because = reply.answer or "", reply.because
     if not answer:
         raise ParseError("Your final answer is empty.", "missing_field")
-    return decide_cited_answer(answer, because, trajectory, passages)
-
-
-def read_cited_answer(value: Mapping[str, Value], trajectory: Trajectory, passages: Sequence[Record] = ()) -> Decision:
-    """Read a short answer from a JSON object with the keys final_answer and because."""
-    written: LabelledReply = read_dataclass(LabelledReply, value)
-    if not written.answer:
-        raise ParseError("final_answer is missing: write the answer alone.", "missing_field")
-    answer, because = parse_answer({"answer": written.answer, "because": written.because})
-    return decide_cited_answer(answer or "", because, trajectory, passages)
-
-
-def decide_cited_answer(answer: str, because: str, trajectory: Trajectory, passages: Sequence[Record]) -> Decision:
-    """Build the decision of a short answer.
-
-    Raise ParseError if it cites anything that is not among ``passages`` or earlier records.
-    """
     earlier = trajectory.question.earlier.records if trajectory.question.earlier else ()
     records = {record.id: record for record in (*passages, *earlier)}
     cited_ids = find_citations(f"{answer}\n{because}", records)
@@ -140,14 +132,18 @@ def decide_cited_answer(answer: str, because: str, trajectory: Trajectory, passa
 def build_cited_answer_form(
     trajectory: Trajectory, passages: Sequence[Record], text: str, says: Mapping[str, str]
 ) -> Form[Decision]:
-    return Form(
-        "short answer",
-        text,
-        lambda reply: parse_cited_answer(reply, trajectory, passages),
-        LabelledReply,
-        (build_answer_shape(says),),
-        lambda value: read_cited_answer(value, trajectory, passages),
-    )
+    def decide(reply: LabelledReply) -> Decision:
+        return decide_cited_answer(reply, trajectory, passages)
+
+    return build_answer_form("short answer", text, says, decide, read_bare_answer)
+
+
+def parse_cited_answer(reply: str, trajectory: Trajectory, passages: Sequence[Record]) -> Decision:
+    return decide_cited_answer(read_labelled_answer(reply, read_bare_answer), trajectory, passages)
+
+
+def read_cited_answer(value: Mapping[str, Value], trajectory: Trajectory, passages: Sequence[Record]) -> Decision:
+    return decide_cited_answer(read_answer_object(value), trajectory, passages)
 
 
 def build_short_answer_form(trajectory: Trajectory, passages: Sequence[Record]) -> Form[Decision]:
@@ -158,26 +154,8 @@ def build_short_answer_form(trajectory: Trajectory, passages: Sequence[Record]) 
 async def ask_for_answer(
     prompt: str | Sequence[Message], form: Form[Decision], trajectory: Trajectory, run: Run, error: Error | None = None
 ) -> Decision:
-    """Ask for the final answer with the reserve of the budget.
-
-    After an ``error`` the decision tells why the run ended early.
-    """
-    stopped: Stopped = "answered" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
-    try:
-        decision = await run.ask(prompt, form, final=True)
-    except (BudgetExceeded, ParseError, LLMError) as failure:
-        if isinstance(failure, LLMError):
-            raise
-        ended: Stopped = "budget" if isinstance(failure, BudgetExceeded) else "failed"
-        return record_decision(
-            replace(
-                trajectory.decision("", stopped=ended), reasons=(f"No answer was given. {explain_error(failure)}",)
-            ),
-            run,
-        )
-    if error is not None:
-        decision = replace(decision, reasons=(*decision.reasons, explain_error(error)), stopped=stopped)
-    return record_decision(decision, run)
+    """Ask for the final answer with the reserve of the budget; see ``end_run``."""
+    return record_decision(await end_run(lambda: run.ask(prompt, form, final=True), trajectory, error), run)
 
 
 ALONE = "the answer alone, in the passages' own words and none of them shortened"

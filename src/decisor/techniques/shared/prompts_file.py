@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from decisor.errors import SetupError
 from decisor.parsing.prompting import Asking
+from decisor.parsing.toml_reply import format_toml_key, format_toml_value
 from decisor.system.settings import setting_fields
 from decisor.techniques.shared.presets import get_paper_preset
 
@@ -75,15 +76,7 @@ def format_prompts_file(prompts: Mapping[str, str]) -> str:
     Go on.
     '''
     """
-    return "\n\n".join(f'"{name}" = {quote_toml_text(text)}' for name, text in prompts.items())
-
-
-def quote_toml_text(text: str) -> str:
-    if "'''" in text:
-        # A literal text of TOML has no escapes, so three quotes in it need the other kind.
-        escaped = text.replace("\\", "\\\\").replace('"""', '""\\"')
-        return f'"""\n{escaped}"""'
-    return f"'''\n{text}'''"
+    return "\n\n".join(f"{format_toml_key(name)} = {format_toml_value(text)}" for name, text in prompts.items())
 
 
 def read_prompts(path: Path, kind: type, name: str) -> dict[str, str]:

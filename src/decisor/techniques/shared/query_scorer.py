@@ -21,8 +21,9 @@ import re
 import sys
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -381,16 +382,7 @@ class Trees:
     def arrays(self) -> dict[str, NDArray[Any]]:
         import numpy as np
 
-        return {
-            "feature": self.feature,
-            "threshold": self.threshold,
-            "left": self.left,
-            "right": self.right,
-            "value": self.value,
-            "roots": self.roots,
-            "base": np.array(self.base),
-            "depth": np.array(self.depth),
-        }
+        return {array.name: np.asarray(getattr(self, array.name)) for array in fields(self)}
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]], features: int) -> Trees:
@@ -421,26 +413,18 @@ class Trees:
 
 
 def grow_trees(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int = 300, seed: int = 0) -> Trees:
-    """Fit trees to squared error. ``rows`` of shape (n, features), ``labels`` of shape (n,).
+    """Fit trees to squared error in a process of its own. ``rows`` of shape (n, features), ``labels`` of shape (n,).
 
-    Where scikit-learn cannot be loaded beside the libraries that are loaded already (glibc keeps little room for their
-    thread-local data), a process of its own fits.
+    Beside libraries that are loaded already scikit-learn may not load: glibc keeps little room for their thread-local
+    data.
 
     Raises:
-        SetupError: scikit-learn is not installed.
+        SetupError: scikit-learn is not installed, or the process fails.
     """
-    try:
-        return fit_trees(rows, labels, trees, seed)
-    except ModuleNotFoundError as error:
-        raise missing_extra_error("Training needs scikit-learn", "lab") from error
-    except ImportError:
-        return grow_trees_in_process(rows, labels, trees, seed)
-
-
-def grow_trees_in_process(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int, seed: int) -> Trees:
-    """Fit trees in a process of its own; raise SetupError if it fails."""
     import numpy as np
 
+    if find_spec("sklearn") is None:
+        raise missing_extra_error("Training needs scikit-learn", "lab")
     arrays = io.BytesIO()
     np.savez(arrays, rows=rows, labels=labels, trees=np.array(trees), seed=np.array(seed))
     process = run_child(__name__, arrays.getvalue(), ("OMP_NUM_THREADS",))
@@ -451,7 +435,7 @@ def grow_trees_in_process(rows: NDArray[np.float32], labels: NDArray[np.float64]
 
 
 def main() -> None:
-    """Run the process of ``grow_trees_in_process``: arrays in, arrays out."""
+    """Run the process of ``grow_trees``: arrays in, arrays out."""
     import numpy as np
 
     with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as archive:
@@ -460,7 +444,7 @@ def main() -> None:
 
 
 def fit_trees(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int, seed: int) -> Trees:
-    """Fit trees with scikit-learn on one thread; raise ImportError if it cannot be loaded.
+    """Fit trees with scikit-learn on one thread.
 
     On a busy machine several threads wait for each other longer than they work, and data of this size gain nothing.
     """

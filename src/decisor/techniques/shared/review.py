@@ -27,9 +27,13 @@ from decisor.techniques.shared.objections import holds_name
 from decisor.techniques.shared.objections.reading import stem
 from decisor.types import Goal, Objection, Observation, Pitfall
 
-FIRST = "{id} ({first}) comes first in your own order by {measure}: why is {name} better? Say it in because."
+FIRST = (
+    "Ordered by {measure}, your query puts {first} [{id}] before {name}. Answer {best}, or name in because each "
+    "candidate that comes before {name} and why it may not be chosen."
+)
 WRONG_END = (
-    "{name} has the {which} {measure} ({id}), and the question asks for the other end. Say in because why it is best."
+    "{name} has the {which} {measure} [{id}], and the question asks for the other extreme. Answer that one, or say in "
+    "because why {name} is right."
 )
 UNCITED = ("no_citation", "unknown_source", "not_compared")
 """Complaints about an answer that are made together with the objections to it."""
@@ -82,19 +86,16 @@ def list_objections(reply: LabelledReply, trajectory: Trajectory) -> Iterator[Ob
     yield from objections
     is_told = is_best_left or is_best_from_below(str(trajectory.question), compared)
     is_told = is_told or any(objection.kind in ("candidate", "ranking") for objection in objections)
-    if compared is not None and not compared.is_best and not is_told:
-        first = compared.options[0]
-        text = FIRST.format(
-            id=compared.records[0].id,
-            first=f"{first.name} | {first.outcome:.7g}",
-            measure=compared.measure,
-            name=decision.answer,
-        )
-        yield Objection("ranking", text)
-    if compared is not None and compared.is_best and not is_told and is_wrong_end(trajectory.question.text, compared):
-        which = "largest" if compared.goal == "max" else "smallest"
-        text = WRONG_END.format(id=compared.records[0].id, which=which, measure=compared.measure, name=decision.answer)
-        yield Objection("ranking", text)
+    if compared is not None and not is_told:
+        best, row = compared.options[0], compared.records[0].id
+        if not compared.is_best:
+            first = f"{best.name} ({best.outcome:.7g})"
+            text = FIRST.format(id=row, first=first, best=best.name, measure=compared.measure, name=decision.answer)
+            yield Objection("ranking", text)
+        elif is_wrong_end(trajectory.question.text, compared):
+            which = "largest" if compared.goal == "max" else "smallest"
+            text = WRONG_END.format(id=row, which=which, measure=compared.measure, name=decision.answer)
+            yield Objection("ranking", text)
     cited = set(decision.evidence.ids)
     no_choice = explain_no_choice(decision.answer, cited, str(trajectory.question), trajectory.steps)
     if no_choice and not any(objection.kind == "candidate" for objection in objections):

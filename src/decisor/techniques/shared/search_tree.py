@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.parsing.labelled import GIVE_UP, LabelledReply, Move, parse_move, read_move
+from decisor.parsing.labelled import GIVE_UP, LabelledReply, parse_move, read_move
 from decisor.parsing.prompting import explain_reason
 from decisor.parsing.reply_form import Form
 from decisor.runtime.budget import Limits
@@ -129,6 +129,11 @@ class TreeNode:
     value: float = 0.0
     """Of ToT and LATS, as is ``visits``."""
     visits: int = 0
+
+    @property
+    def vote(self) -> str:
+        """The answer without case, blanks and a final full stop, by which equal answers are counted."""
+        return "".join(self.answer.casefold().split()).rstrip(".")
 
     def path(self) -> list[TreeNode]:
         """Return the nodes from below the root to this one."""
@@ -319,16 +324,16 @@ class Tree:
             return self.add(node, step, node.env, text=text)
         return await self.attempt(node, move)
 
-    async def attempt(self, node: TreeNode, move: Move) -> TreeNode:
+    async def attempt(self, node: TreeNode, move: LabelledReply) -> TreeNode:
         """Execute a move in a fork and return the child that it leads to."""
-        if move.action is None:
+        if move.call is None:
             ending = "gave up" if not move.answer else "answered"
             step = Step(Action(ending, move.answer or move.because), Observation(), move.thought)
             return self.add(node, step, node.env, move.answer, move.because)
-        env = node.env.fork()
+        env, action = node.env.fork(), Action(move.call.tool, move.call.input)
         with self.limits():
-            observation = await self.run.using(env=env).act(move.action)
-        return self.add(node, Step(move.action, observation, move.thought), env, observation.answer)
+            observation = await self.run.using(env=env).act(action)
+        return self.add(node, Step(action, observation, move.thought), env, observation.answer)
 
     def add(
         self, node: TreeNode, step: Step, env: Environment, answer: str | None = None, because: str = "", text: str = ""
@@ -367,10 +372,10 @@ class Tree:
             node = await self.grow(node, differ)
         return node
 
-    def form(self, node: TreeNode | None = None) -> Form[Move]:
+    def form(self, node: TreeNode | None = None) -> Form[LabelledReply]:
         """Return the form of the next reply. If a ``node`` is given, answers are checked against its observations."""
 
-        def objections(move: Move) -> Sequence[Objection]:
+        def objections(move: LabelledReply) -> Sequence[Objection]:
             return self.decision(node, move).evidence.objections if node and move.answer else ()
 
         act = build_action_shape(self.tools if GIVE_UP in self.tools else (*self.tools, GIVE_UP), ACT)
@@ -384,7 +389,7 @@ class Tree:
             objections=objections,
         )
 
-    def decision(self, node: TreeNode, ending: TreeNode | Move) -> Decision:
+    def decision(self, node: TreeNode, ending: TreeNode | LabelledReply) -> Decision:
         """Build the decision of an answer at the end of the path to a node."""
         steps = tuple(node.step for node in node.path() if node.step)
         return Trajectory(self.question, steps).decision(ending.answer or "", ending.because)

@@ -33,6 +33,8 @@ MOST_ROWS = 8
 """Rows of which every pair is calculated with."""
 CLOSE = 0.2
 """Distance, as a natural logarithm, within which a number of the row was likely meant."""
+THAT_OF = re.compile(r",? that of X[X ]*(?:\s{3}|[,.;]|$)")
+"""What stands between a figure and the name that it is of: "the highest is 41, that of Elm [o1.r1]"."""
 RANGE = re.compile(r"\b(?:between|zwischen|entre)\b(?:[^.;]{0,30}\b(?:and|und|et|y)\b)?\s*[$€£]?$|\d\s*[–-]\s*$", re.I)
 """What stands before an end of a range."""
 OTHERS = re.compile(
@@ -138,10 +140,15 @@ class FigureCheck(AnswerReading):
         rivals = {table_of(id) for id in clause.name_ids}
         is_own = cited in clause.name_ids or not clause.names
         if cited and (is_own or (table_of(cited) not in rivals and any(cell.id == cited for cell in cells))):
-            rows = frozenset([cited]) | (rows if self.is_beside_name(figure, clause) else frozenset())
+            # "Elm has 5 [o1.r1], Oak has 5", where o1.r1 is Elm's: the first 5 is not of the name after it.
+            before = clause.rows_before(figure.start)
+            near = rows & before if cited in before else rows
+            rows = frozenset([cited]) | (near if self.is_beside_name(figure, clause) else frozenset())
         if clause.sole_id in clause.name_ids or table_of(clause.sole_id) not in rivals:
             rows |= {clause.sole_id}  # "B's stock grows by 5 if A closes [o2.r1]", where o2.r1 is A's
-        if not self.is_beside_name(figure, clause):  # Which name it belongs to is open.
+        if THAT_OF.match(clause.masked[figure.end :]):
+            rows = clause.rows_after(figure.end)
+        elif not self.is_beside_name(figure, clause):  # Which name it belongs to is open.
             rows |= {cited} if cited else frozenset()
             if len(clause.names) > 1 and not cited and "respectively" not in clause.masked:
                 rows |= clause.name_ids

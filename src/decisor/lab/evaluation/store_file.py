@@ -1,4 +1,4 @@
-"""A run store in one SQLite file: WAL, synchronous=FULL, JSON.
+"""The file of a run store: SQLite with WAL, synchronous=FULL, JSON.
 
 A process that works on the store holds a lock (flock) on a file of its own beside it. The kernel releases it at kill
 -9, so a dead owner is told from a living one without any clock.
@@ -13,14 +13,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decisor.errors import SetupError
-from decisor.lab.evaluation.store import SCHEMA, Cell, RunStore, StoredRow, StoreError
 from decisor.system.storage import create_private
 
 if TYPE_CHECKING:
     import apsw
+
+
+class StoreError(SetupError):
+    """An error: the store cannot be read or written. Nothing that it acknowledged is lost."""
+
+
+Cell = str | int | float | bytes | None
+"""What a query of a store is given, and what a row holds."""
+StoredRow = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +92,11 @@ CHECKED_BYTES = 64 * 2**20
 """A larger file is not read from end to end when it is opened."""
 
 
-class SqliteDatabase:
-    """A connection of a run store to an SQLite file. owner: the lock that this process holds."""
+class StoreFile:
+    """A connection to the file of a run store, with a temporary table ``wanted (seq)``. Every method raises StoreError.
 
-    skip = ""
-    in_order = True
+    owner: the lock that this process holds.
+    """
 
     def __init__(self, path: Path, connection: apsw.Connection) -> None:
         self.path, self.connection = path, connection
@@ -96,25 +104,23 @@ class SqliteDatabase:
         self.owner: Owner | None = None
         self.inode = path.stat().st_ino
 
-    def field(self, column: str, *names: str) -> str:
-        return f"json_extract({column}, '$.{'.'.join(names)}')"
-
     def rows(self, query: str, values: Sequence[Cell] = ()) -> list[StoredRow]:
-        with report_sqlite_errors(self.path):
+        with report_store_file_errors(self.path):
             return self.connection.execute(query, values).fetchall()
 
     def stream(self, query: str) -> Iterator[StoredRow]:
-        with report_sqlite_errors(self.path):
+        """Iterate over the rows of a query, never with all in memory."""
+        with report_store_file_errors(self.path):
             yield from self.connection.execute(query)
 
     def many(self, query: str, values: Iterable[Sequence[Cell]]) -> None:
-        with report_sqlite_errors(self.path):
+        with report_store_file_errors(self.path):
             self.connection.executemany(query, values)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         self.check_place()
-        with report_sqlite_errors(self.path):
+        with report_store_file_errors(self.path):
             # IMMEDIATE takes the write lock now: a read that became a write later could fail without waiting.
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -136,11 +142,12 @@ class SqliteDatabase:
             "is in the file that was moved; without it the same command begins anew."
         )
 
-    def take(self, number: int) -> bool:
+    def take(self, number: int) -> None:
+        """Take the lock with a number for as long as this process lives, however it ends."""
         self.owner = Owner.take(self.path, number)
-        return True
 
     def living(self, number: int) -> bool:
+        """Return whether another process holds a lock."""
         return is_owner_living(self.path, number)
 
     def close(self) -> None:
@@ -150,13 +157,9 @@ class SqliteDatabase:
             remove_dead_locks(self.path)
         self.connection.close()
 
-    def interrupt(self) -> None:
-        """Do nothing, as a file keeps nobody waiting for longer than ``BUSY_MS``."""
 
-
-def open_sqlite_store(path: Path, create: bool = True, vfs: str | None = None) -> RunStore:
-    """Open a store in a file. Raise SetupError if it cannot be opened or is no run store."""
-
+def open_store_file(path: Path, create: bool, vfs: str | None) -> StoreFile:
+    """Open the file of a store. Raise SetupError if it cannot be opened or is no run store."""
     if not create and not path.is_file():
         raise SetupError(f"There is no run store {path}. Make one: decisor eval ... --store {path}")
     if path.exists() and not path.is_file():
@@ -164,20 +167,20 @@ def open_sqlite_store(path: Path, create: bool = True, vfs: str | None = None) -
         raise StoreError(f"The run store {path} is {what}. Name another file: --store run.db")
     import apsw
 
-    with report_sqlite_errors(path):
+    with report_store_file_errors(path):
         if create and not (path.exists() and path.stat().st_size):
             create_store_file(path)
         if create or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
             connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
         else:
             connection = open_read_only_store(path)
-        db = SqliteDatabase(path, connection)
+        db = StoreFile(path, connection)
         try:
-            prepare_sqlite_store(db)
+            prepare_store_file(db)
         except BaseException:
             db.connection.close()
             raise
-    return RunStore(db)
+    return db
 
 
 def open_read_only_store(path: Path) -> apsw.Connection:
@@ -195,7 +198,7 @@ def open_read_only_store(path: Path) -> apsw.Connection:
     return apsw.Connection(f"{path.resolve().as_uri()}?immutable=1", flags=flags)
 
 
-def prepare_sqlite_store(db: SqliteDatabase) -> None:
+def prepare_store_file(db: StoreFile) -> None:
     db.connection.set_busy_timeout(BUSY_MS)
     # synchronous=FULL syncs the log at each commit: without it WAL may lose the last ones in a power cut.
     db.connection.execute("PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON")
@@ -229,7 +232,7 @@ def create_store_file(path: Path) -> None:
         db = apsw.Connection(str(new_file))
         # The journal mode stays in the file; synchronous is a setting of each connection.
         db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
-        db.execute(f"BEGIN; {SQLITE_SCHEMA}")
+        db.execute(f"BEGIN; {STORE_SCHEMA}")
         db.execute(f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT")
         db.close()
         # An empty file is one that a person or mktemp made: it is replaced.
@@ -245,17 +248,29 @@ def create_store_file(path: Path) -> None:
         new_file.unlink(missing_ok=True)
 
 
-SQLITE_SCHEMA = SCHEMA.format(
-    text="TEXT",
-    owner="INTEGER PRIMARY KEY AUTOINCREMENT",
-    number="INTEGER PRIMARY KEY",
-    integer="INTEGER",
-    bytes="BLOB",
-)
+KEY = "benchmark, case_id, technique, model, repeat"
+STORE_SCHEMA = f"""
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE owners (id INTEGER PRIMARY KEY AUTOINCREMENT);
+CREATE TABLE cases (
+    seq INTEGER PRIMARY KEY,
+    benchmark TEXT NOT NULL, case_id TEXT NOT NULL, technique TEXT NOT NULL, model TEXT NOT NULL,
+    repeat INTEGER NOT NULL,
+    content TEXT NOT NULL DEFAULT '',
+    owner INTEGER, fence INTEGER NOT NULL DEFAULT 0,
+    outcome TEXT,
+    UNIQUE ({KEY})
+);
+CREATE INDEX free_cases ON cases (seq) WHERE outcome IS NULL AND owner IS NULL;
+CREATE INDEX held_cases ON cases (owner) WHERE outcome IS NULL AND owner IS NOT NULL;
+CREATE TABLE traces (seq INTEGER PRIMARY KEY REFERENCES cases, lines BLOB NOT NULL);
+CREATE TABLE replies (seq INTEGER PRIMARY KEY, key TEXT NOT NULL, usable INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE INDEX replies_by_key ON replies (key);
+"""
 
 
 @contextmanager
-def report_sqlite_errors(path: Path) -> Iterator[None]:
+def report_store_file_errors(path: Path) -> Iterator[None]:
     """Convert SQLite's errors to a StoreError with advice for a person."""
     import apsw
 
