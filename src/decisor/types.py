@@ -1,8 +1,7 @@
 """The types that all parts share: questions, actions, records, decisions, rankings and protocols.
 
-All are frozen: nothing here changes once it is made. First stand the nouns of a run, then a ranking and the studies
-beside it, then the evidence of a decision and the findings of checks. The protocols name the methods that an LLM, a
-tool, an environment, a retriever or a decision model has to have; a technique is ``Technique`` in ``runtime.run``.
+All are frozen. First stand the nouns of a run, then a ranking and the studies beside it, then the evidence of a
+decision and the findings of checks. The protocols name the methods that others have to have; see ``runtime.run`` too.
 """
 
 from __future__ import annotations
@@ -23,10 +22,7 @@ class Pricing(Protocol):
 
 
 class LLM(Protocol):
-    """An LLM: anything that completes messages.
-
-    It may have a ``price``, a Pricing, or None where it is not known: a limit of dollars needs one.
-    """
+    """An LLM: anything that completes messages. It may have a ``price``, a Pricing; a limit of dollars needs one."""
 
     @property
     def name(self) -> str: ...
@@ -59,8 +55,7 @@ class Environment(Protocol):
 
     ``fork`` returns an independent copy of its changing parts; read-only parts may be shared.
 
-    It may have ``forms()``, what each tool speaks (sql, cypher, passages), and ``wrong_form(answer)``: why a text can
-    be no answer here, '' where it can. That is its form alone, never whether it is right.
+    It may have ``forms()``, what each tool speaks, and ``wrong_form(answer)``: why a text is no answer by its form.
     """
 
     def tools(self) -> tuple[str, ...]: ...
@@ -214,10 +209,10 @@ class Ranking:
     measured; ``varied`` says which and how (``varied_percent``: all alike). ``winners``: who came first in the trials.
     ``compared`` of ``candidates`` were computed (None: not known), ``excluded_count`` of them may not be chosen;
     ``excluded`` are the nearest of these, ``excluded_by`` counts them by rule. ``stopped``: what ended it early.
-    ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed,
-    where not every candidate in every trial. ``left_out``: cells without a value that a sum or a mean passes over.
-    ``plan``: the solver's amounts. ``today``: the outcome of what is chosen today, or of doing nothing. ``parts``: add
-    up to the best outcome.
+    ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed.
+    ``left_out``: cells without a value that a sum or a mean passes over. ``plan``: the solver's amounts. ``today``: the
+    outcome of what is chosen today, or of doing nothing. ``parts``: add up to the best outcome. ``readings``: the
+    winner where an open question is read the other way.
     """
 
     measure: str
@@ -244,6 +239,7 @@ class Ranking:
     plan: AmountPlan | None = None
     today: float | None = None
     parts: tuple[MeasurePart, ...] = ()
+    readings: tuple[ScenarioOutcome, ...] = ()
 
     @property
     def is_read_off(self) -> bool:
@@ -309,8 +305,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioOutcome:
-    """The winner on the unchanged data ('now'), in a scenario, or on changed data. best: the winner ('' if nothing is
-    allowed), with its ``outcome``. usual: the outcome of the present winner; None if it is shut out.
+    """The winner on the data ('now'), in a scenario, on changed data, or by another reading of the question. best: ''
+    if nothing is allowed. usual: the outcome of the present winner; None if it is shut out. is_same: it is as good.
     """
 
     name: str
@@ -318,6 +314,8 @@ class ScenarioOutcome:
     outcome: float | None
     usual: float | None
     why: str = ""
+    computed: bool = True
+    is_same: bool = False
 
 
 @dataclass(frozen=True, slots=True)

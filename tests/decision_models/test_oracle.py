@@ -29,8 +29,9 @@ from decisor.decision_models.analyses import compare_scenarios as side_by_side
 from decisor.decision_models.analyses import compute_regrets, compute_worst_cases
 from decisor.decision_models.client import OpenModel
 from decisor.decision_models.outcomes import Outcomes
-from decisor.decision_models.ranking import check_joint_outcomes, find_pareto_front, find_turning_points, rank_model
+from decisor.decision_models.ranking import check_joint_outcomes, find_pareto_front, rank_model
 from decisor.decision_models.second_form import upgrade_text
+from decisor.decision_models.turning_points import find_turning_points
 from decisor.errors import ToolError
 
 MODELS = 60

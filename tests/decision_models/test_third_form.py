@@ -154,7 +154,7 @@ def test_a_correction_is_written_if_the_cell_holds_what_was_corrected() -> None:
         places = [(at,) for at in range(30)]
         data = set(machine.outcomes(places).broken["permit"].places)
         beside = set(machine.outcomes(places, scenario="correction_1").broken["permit"].places)
-    assert model.scenarios[0].name == "correction_1" and "letters.txt" in model.scenarios[0].text
+    assert model.scenarios[0].name == "correction_1" and "letters.txt" in model.scenarios[0].open
     assert data - adopted == {3} and beside == adopted
     stale = text.replace('was     = "2027-10-31"', 'was     = "2020-01-01"')
     why = "the data say 2027-10-31, the correction was made on 2020-01-01"

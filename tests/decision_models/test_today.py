@@ -1,14 +1,17 @@
 """What a ranking says of today: the rows taken today, nothing taken, or what the books say."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from decision_shops import model_in_process, source_of
+from decision_shops import MachineInProcess, model_in_process, source_of
 from decisor.decision_models.checks import build_subject, check_present_values
 from decisor.decision_models.ranking import rank_model
 from decisor.errors import ToolError
 from decisor.system.wording import format_ranking
+from decisor.types import Table
 from decisor.views.comparison import compare_ranking
 
 TABLES = """CREATE TABLE supplier AS SELECT * FROM (VALUES ('Acme', 900.0, 2.0::DOUBLE), ('Bolt', 0.0, 3.5),
@@ -55,6 +58,28 @@ async def test_today_is_the_candidate_that_is_named(now: str, today: float | Non
     assert words in format_ranking(ranking) and ("Today" in format_ranking(ranking)) == bool(words)
     comparison = compare_ranking(ranking)
     assert comparison is not None and comparison.today == today
+
+
+async def test_a_candidate_of_today_is_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[int] = []
+    run = MachineInProcess.run
+
+    def count(self: MachineInProcess, statement: str, parameters: Mapping[str, Any], seconds: float) -> Table:
+        jobs.append(len(parameters.get("candidates", ())))
+        return run(self, statement, parameters, seconds)
+
+    monkeypatch.setattr(MachineInProcess, "run", count)
+    computed = []
+    async with source_of(TABLES, tmp_path / "t.duckdb") as source:
+        for now in ("", 'now = ["Bolt"]'):
+            model = await model_in_process(PICKED.replace("NOW", now), source)
+            jobs.clear()
+            rank_model(model)
+            computed.append(sum(jobs))
+            # Beside candidates that it is not among, it is computed as well.
+            assert rank_model(model, [0]).today == (COST["Bolt"] if now else None)
+            model.close()
+    assert computed[0] == computed[1] > 0
 
 
 async def test_today_is_what_a_measure_is_with_nothing_changed(tmp_path: Path) -> None:

@@ -168,8 +168,8 @@ def test_two_models_that_agree_end_in_the_computed_decision(tmp_path: Path) -> N
     assert is_right(result) and result.ranking is not None and result.ranking.candidates == 21
     assert jobs(result) == ["facts", "check", "decisive", "work", "check", "compare", "rank"]
     assert any("Rule capacity is kept" in line for line in result.decision.reasons)
-    point = "Left open: Is rent paid for a closed warehouse? A sentence in the rules settles it."
-    assert point in result.decision.assumptions
+    point = "Left open: Is rent paid for a closed warehouse? The other reading was not computed"
+    assert any(one.startswith(point) for one in result.decision.assumptions)
     # The winner, the runner-up and three better ones that the rule excludes were worked out by hand, without the model.
     worked = next(text for text in llm.seen if "Work out by hand" in text)
     assert {frozenset(pair) for pair in NAMED.findall(worked)} == set(decisive()) and "arg_min" not in worked

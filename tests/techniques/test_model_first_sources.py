@@ -195,10 +195,9 @@ def test_a_letter_corrects_a_cell_and_a_function_gives_a_table(accept: bool, tmp
     assert result.decision.stopped == "answered", result.decision.reasons
     # Oak costs 1,000 + 600, Elm 1,500 + 900, Ash 2,200 + 400. The permit of Oak is long enough only by the letter.
     assert result.answer == ("Oak" if accept else "Elm")
-    words = "\n".join(result.decision.reasons)
-    assert (
-        "Corrected by letter.txt: permit.ends of Oak is 2027-12-31" if accept else "Then Oak wins, and not Elm"
-    ) in words
+    words = "\n".join((*result.decision.reasons, *result.decision.assumptions))
+    expected = "Corrected by letter.txt: permit.ends of Oak is 2027-12-31"
+    assert (expected if accept else "Read the other way, Oak wins with 1,600 EUR, and Elm has 2,400 EUR.") in words
     function = last_model(result)["function"]
     assert isinstance(function, dict)
     assert {row["region"]: row["eur"] for row in function["grid"]["values"]}["south"] == 900
@@ -244,3 +243,10 @@ def test_verify_reads_the_passage_of_a_correction_again(tmp_path: Path, capsys: 
     write_cell("2027-06-30")
     code, out = verify()
     assert code == 4 and "the data say 2027-06-30, the correction was made on 2027-10-31" in out
+    # The function was called for another row than that of today: what it gives for this one is not known.
+    write_cell("2027-10-31")
+    with duckdb.connect(str(database_file)) as db:
+        db.execute("UPDATE lot SET kwh = kwh * 2 WHERE name = 'Elm'")
+    code, out = verify()
+    assert code == 4 and "Oak: cannot be said. It still has the smallest cost: 1,600 EUR. What functions gave" in out
+    assert "[function.grid] region south, kwh 40,000 -> region south, kwh 80,000" in out

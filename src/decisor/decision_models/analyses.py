@@ -25,18 +25,16 @@ from decisor.decision_models.optimize import rank_or_solve
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import (
     CONTENDERS,
-    HIGH,
-    LOW,
     MIDDLE,
-    build_knobs,
+    build_scenario_outcome,
     choose_contenders,
     explain_broken_rules,
     explain_no_outcome,
     find_pareto_front,
-    find_turning_points,
     rank_model,
     rank_outcomes,
 )
+from decisor.decision_models.turning_points import HIGH, LOW, build_knobs, find_turning_points
 from decisor.errors import ToolError
 from decisor.parsing.whatif_request import WhatIfWish
 from decisor.system.wording import format_amount, format_count, format_ranking
@@ -73,24 +71,6 @@ def compare_scenarios(model: OpenModel, now: Outcomes) -> ScenarioComparison:
     scenes = tuple(build_scenario_outcome(model, name, one, usual) for name, one in zip(names, every, strict=True))
     note = next((f"in {name} {one.note}" for name, one in zip(names, every, strict=True) if one.note), "")
     return ScenarioComparison(names, np.stack(columns, axis=1), scenes, note)
-
-
-def build_scenario_outcome(model: OpenModel, name: str, outcomes: Outcomes, usual: int | None) -> ScenarioOutcome:
-    """Build the winner of a scenario, beside the present winner.
-
-    usual: place of the present winner; None without one.
-    """
-    order = outcomes.order(model.model.first.goal)
-    best = model.candidates.name(int(outcomes.candidates[order[0]])) if len(order) else ""
-    value = float(outcomes.values[order[0], 0]) if len(order) else None
-    if usual is None:
-        return ScenarioOutcome(name, best, value, None)
-    if outcomes.allowed[usual]:
-        return ScenarioOutcome(name, best, value, float(outcomes.values[usual, 0]))
-    why = "; ".join(explain_broken_rules(model, outcomes, usual))
-    if not why:
-        why = explain_no_outcome(model, int(outcomes.candidates[usual]), float(outcomes.values[usual, 0]))
-    return ScenarioOutcome(name, best, value, None, why)
 
 
 def compute_worst_cases(values: NDArray[np.float64], goal: Goal) -> NDArray[np.float64]:
@@ -398,15 +378,32 @@ def effect_record(model: OpenModel, now: ScenarioOutcome, then: ScenarioOutcome)
     effect = None if then.outcome is None or now.outcome is None else then.outcome - now.outcome
     fields: dict[str, Value] = {
         "what if": then.name,
-        "best now": now.best,
+        "best now": now.best or None,
         f"{first.name} now": now.outcome,
-        "best then": then.best,
+        "best then": then.best or None,
         f"{first.name} then": then.outcome,
         "effect": effect,
-        f"{now.best} then": then.usual if then.usual is not None else then.why,
         "unit": first.unit,
     }
+    # Of a plan, the amounts are found anew: there is no present candidate with an outcome of its own then.
+    usual = then.usual if then.usual is not None else then.why or None
+    fields |= {} if usual is None else {f"{now.best} then": usual}
     return Record("r1", fields, source=SOURCE)
+
+
+def compare_decisions(model: OpenModel, now: Ranking | str, then: Ranking | str, what: str) -> Observation:
+    """Compare two rankings of a decision, each of which may be the reason why nothing fits."""
+    options = [None if isinstance(side, str) or not side.options else side.options[0] for side in (now, then)]
+    scenes = [
+        ScenarioOutcome(name, option.name if option else "", option.outcome if option else None, None)
+        for name, option in zip((NOW, what), options, strict=True)
+    ]
+    record, first = effect_record(model, *scenes), model.model.first
+    amounts = [format_amount(option.outcome, first.unit) for option in options if option]
+    effect = record.fields["effect"]
+    lines = [] if effect is None else [f"{first.name} {amounts[1]} instead of {amounts[0]}: {effect:+,.6g}."]
+    lines.append(f"Then: {then}" if isinstance(then, str) else format_ranking(then))
+    return Observation((record,), "\n".join(lines), total=1)
 
 
 def effect_lines(model: OpenModel, now: ScenarioOutcome, then: ScenarioOutcome) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""The 18 checks of a decision model on its real rows.
+"""The 19 checks of a decision model on its real rows.
 
 Each finding names the line, the candidate and the rows. Check 1 is that every statement runs. Checks 2 to 5 look at
 the numbers, the present values and the candidates that were worked by hand. Checks 6 to 13 change something and look
-at the result. Checks 14 to 18 compute the same twice, and look at joins, a second model, the solver and the numbers in
-the texts of rules. Checks on changed data end with the given seconds.
+at the result. Checks 14 to 19 compute the same twice, and look at joins, a second model, the solver, the numbers in the
+texts of rules and the arguments of functions. Checks on changed data end with the given seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from decisor.decision_models.candidates import LIMIT, explain_broken_rule
-from decisor.decision_models.client import MORE_SECONDS, OpenModel, TimeOver
+from decisor.decision_models.client import MORE_SECONDS, OpenModel, TimeOver, find_changed_arguments
 from decisor.decision_models.optimize import explain_no_plan, solve_model
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import check_joint_outcomes, find_null_cells
@@ -29,27 +29,6 @@ from decisor.decision_models.schema import Input
 from decisor.errors import ToolError
 from decisor.system.wording import format_amount, format_count
 from decisor.types import Finding
-
-CHECK_NAMES = {
-    1: "every statement is allowed, and runs",
-    2: "every candidate has one number for each measure",
-    3: "the measured present is what the books say",
-    4: "outcomes worked by hand",
-    5: "rules worked by hand",
-    6: "the outcome differs between candidates",
-    7: "every statement moves something",
-    8: "every input moves something",
-    9: "inputs push measures the way the file says",
-    10: "another unit scales the outcome",
-    11: "every rule can break and can hold, and something is allowed",
-    12: "the goal fits the name of its measure",
-    13: "rows in another order",
-    14: "alone and together are the same",
-    15: "no row is counted twice or lost in a join",
-    16: "a second model says the same",
-    17: "the solver's sum is what the SQL measures",
-    18: "numbers of the text are in the queries or the data",
-}
 
 
 @dataclass(frozen=True)
@@ -167,6 +146,8 @@ def is_near_written(value: float, written: float) -> bool:
 SHAKE = 1.07
 FAR = (0.5, 2.0, 10.0)
 UNIT = 7.0
+UNEVEN = "(0.2 + 4 * ((rowid * 7919) % 101) / 100.0)"
+"""Another factor for each row: weights that are all doubled would weigh the same."""
 CENTS = ("cent", "cents", "ct")
 """Of any money."""
 SMALL = "cost price expense spend wait delay risk loss waste distance time wage rent fee penalty emission shortage"
@@ -197,7 +178,7 @@ def check_statement_effects(subject: CheckSubject) -> Iterator[Finding]:
     It is tried on the unchanged data, and with every row of every input changed.
     """
     model = subject.model.model
-    changes = "; ".join(build_uneven_update(one) for one in model.inputs)
+    changes = scale_inputs(model.inputs, UNEVEN)
     counts = subject.model.statement_counts()
     for number in range(sum(counts)):
         try:
@@ -224,10 +205,10 @@ def check_inputs(subject: CheckSubject) -> Iterator[Finding]:
     model = subject.model.model
     for column in model.inputs:
         line = model.line("input", column.name)
-        shaken = subject.rerun(changes=build_scaling_updates([column], SHAKE))
+        shaken = subject.rerun(changes=scale_inputs([column], SHAKE))
         if have_close_outcomes(shaken, subject.outcomes):
             # A small change may stop short of a threshold, so larger and uneven ones are tried too.
-            further = [*(build_scaling_updates([column], more) for more in FAR), build_uneven_update(column)]
+            further = [*(scale_inputs([column], more) for more in FAR), scale_inputs([column], UNEVEN)]
             if not all(have_close_outcomes(subject.rerun(changes=changes), subject.outcomes) for changes in further):
                 continue
             words = f'input "{column.name}" moves no outcome and no rule: use it, or write [input] whole without it'
@@ -293,7 +274,7 @@ def check_units(subject: CheckSubject) -> Iterator[Finding]:
         ]
         if not of_unit or not base_unit(measure.unit):
             continue
-        scaled = subject.rerun(changes=build_scaling_updates(of_unit, UNIT))
+        scaled = subject.rerun(changes=scale_inputs(of_unit, UNIT))
         now = subject.outcomes.values[:, at]
         apart = ~np.isclose(scaled.values[:, at], UNIT * now, rtol=1e-6, equal_nan=True)
         if apart.any():
@@ -356,15 +337,9 @@ def check_row_order(subject: CheckSubject) -> Iterator[Finding]:
             yield Finding(13, model.model.line("rule", name), f"rule {name} {words}")
 
 
-def build_scaling_updates(inputs: list[Input], factor: float) -> str:
-    """Build UPDATE statements that multiply inputs by a factor."""
+def scale_inputs(inputs: Iterable[Input], factor: object) -> str:
+    """Build UPDATE statements that multiply inputs by a factor, a number or SQL."""
     return "; ".join(f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * {factor}' for one in inputs)
-
-
-def build_uneven_update(one: Input) -> str:
-    """Build an UPDATE that multiplies each row by another factor. Weights that are all doubled would weigh the same."""
-    factor = "(0.2 + 4 * ((rowid * 7919) % 101) / 100.0)"
-    return f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * {factor}'
 
 
 def base_unit(unit: str) -> str:
@@ -535,12 +510,9 @@ def build_shaking_updates(subject: CheckSubject, number: int) -> str:
     """
     if not number:
         return ""
-    factor = "(0.8 + 0.4 * ((rowid * {0} + {1}) % 101) / 100.0)"
-    return "; ".join(
-        f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * '
-        + factor.format(7919 + 2 * number, 31 * number + at)
-        for at, one in enumerate(subject.model.model.inputs)
-    )
+    factor = f"(0.8 + 0.4 * ((rowid * {7919 + 2 * number} + {31 * number} + {{}}) % 101) / 100.0)"
+    inputs = enumerate(subject.model.model.inputs)
+    return "; ".join(scale_inputs([one], factor.format(at)) for at, one in inputs)
 
 
 def check_solver(model: OpenModel) -> Iterator[Finding]:
@@ -579,6 +551,13 @@ def check_rule_numbers(model: OpenModel) -> Iterator[Finding]:
             if not any(abs(parse_text_number(text) - value) <= 1e-9 * max(1.0, abs(value)) for value in there):
                 words = f"{text} in the text of rule.{one.name} stands in no query of it and in no cell"
                 yield Finding(18, file.line("rule", one.name, "text"), words)
+
+
+def check_arguments(model: OpenModel) -> Iterator[Finding]:
+    """Check 19: report values of functions that were given for other rows than those of today."""
+    for change in find_changed_arguments(model):
+        words = f"{change}: what it gives now is not known, so draft the model anew"
+        yield Finding(19, model.model.line("function", change.function), words, "doubt")
 
 
 def parse_text_number(text: str) -> float:
@@ -620,7 +599,7 @@ def check_model(model: OpenModel, second: OpenModel | None = None, seconds: floa
         second: an independent model of the same question.
     """
     subject = None
-    checks: list[Callable[[], Iterable[Finding]]] = [partial(check_solver, model)]
+    checks: list[Callable[[], Iterable[Finding]]] = [partial(check_solver, model), partial(check_arguments, model)]
     try:
         if model.model.choice:
             subject = build_subject(model, seconds)

@@ -11,25 +11,21 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
-from decisor.decision_models.candidates import Candidates, explain_broken_rule
+from decisor.decision_models.candidates import Candidates, explain_broken_rule, format_rule_value
 from decisor.decision_models.copies import Copy, build_machine_content, read_copies, write_machine_model
 from decisor.decision_models.outcomes import OutcomeCollector, Outcomes, Reason
-from decisor.decision_models.schema import DecisionModel
+from decisor.decision_models.schema import DecisionModel, FunctionTable
 from decisor.errors import SetupError, ToolError
 from decisor.parsing.whatif_request import DataChange
 from decisor.system.tasks import counter_of
 from decisor.system.text import quote_identifier
 from decisor.system.wording import format_count
 from decisor.types import BulkSource, RuleTest, Table, Value
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 
 FIRST = 16
 SMALL = 200_000
@@ -265,11 +261,12 @@ class OpenModel:
         return max(1, CELLS // cells)
 
     def present(
-        self, scenario: str = "", changes: str = "", seconds: float = float("inf")
+        self, scenario: str = "", changes: str = "", seconds: float = float("inf"), known: Outcomes | None = None
     ) -> dict[str, dict[str, float] | None]:
         """Return the parts of each measure of what is chosen today; if that is not known, of nothing.
 
-        None for a measure that reads the choice then, or has no value.
+        None for a measure that reads the choice then, or has no value. known: outcomes on the same data, which are not
+        computed again.
 
         Raises:
             ToolError: a statement fails, or what is chosen today is no candidate.
@@ -280,10 +277,12 @@ class OpenModel:
                 candidate = self.candidates.find(tuple(map(str, choice.now)))
             except ToolError as error:
                 raise ToolError(add_line_number(self.model, f"choice.{choice.name}.now: {error}")) from error
-            outcomes = self.outcomes([candidate], scenario=scenario, changes=changes, seconds=seconds, most=0)
+            if known is None or candidate not in known.candidates:
+                known = self.outcomes([candidate], scenario=scenario, changes=changes, seconds=seconds, most=0)
+            at = known.candidates.tolist().index(candidate)
             rows = (
-                (measure, part, float(values[0]) if values[0] == values[0] else None)
-                for (measure, part), values in outcomes.parts.items()
+                (measure, part, float(values[at]) if values[at] == values[at] else None)
+                for (measure, part), values in known.parts.items()
             )
         else:
             limit = min(self._longest(1), self._bounded(seconds))
@@ -388,16 +387,26 @@ def add_line_number(model: DecisionModel, complaint: str) -> str:
     return f"line {line}: {complaint}" if line else complaint
 
 
-HEADS = ("choice", "unknown", "table", "change", "recompute", "measure", "rule", "scenario", "take", "input")
+HEADS = (
+    "choice",
+    "unknown",
+    "function",
+    "table",
+    "change",
+    "recompute",
+    "measure",
+    "rule",
+    "scenario",
+    "take",
+    "input",
+)
 
 
 NEAR = 3
-DEEPEST = 200
-"""Brackets and the like in one change."""
 
 
 def build_updates(model: OpenModel, changes: Iterable[DataChange]) -> str:
-    """Build the UPDATE statements of some changes, one column each. The worker checks them again by its own list.
+    """Build the UPDATE statements of some changes, one column each. The worker checks that they are no more than that.
 
     Raises:
         ToolError: there is no such table or column, it is another statement, or it changes no row.
@@ -426,45 +435,7 @@ def build_update(copies: Mapping[str, Copy], change: DataChange) -> str:
     columns = [column.name for column in copies[table].columns]
     column = resolve_name(change.column, columns, f"column of {table}")
     where = f" WHERE {change.where}" if change.where else ""
-    return check_single_update(
-        f"UPDATE {quote_identifier(table)} SET {quote_identifier(column)} = {change.value}{where}", table, column
-    )
-
-
-def check_single_update(text: str, table: str, column: str) -> str:
-    """Check that a statement is one UPDATE of this column and nothing else; return it as parsed."""
-    import sqlglot
-    from sqlglot import exp
-    from sqlglot.errors import SqlglotError
-
-    # The parser of sqlglot recurses on brackets.
-    if text.count("(") > DEEPEST:
-        raise ToolError("This change is nested too deeply.")
-    try:
-        trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
-    except (SqlglotError, RecursionError) as error:
-        # sqlglot underlines the place of a fault with escape codes of a terminal.
-        complaint = " ".join(str(error).replace("\x1b[4m", "").replace("\x1b[0m", "").split())[:200]
-        raise ToolError(f"{text} is not DuckDB's SQL: {complaint}") from error
-    tree = trees[0] if len(trees) == 1 else None
-    if not isinstance(tree, exp.Update) or not sets_only(tree, table, column):
-        raise ToolError(f"Only {table}.{column} may be changed here, by one expression and one condition.")
-    return str(tree.sql("duckdb"))
-
-
-def sets_only(tree: exp.Expr, table: str, column: str) -> bool:
-    from sqlglot import exp
-
-    # FROM, RETURNING and the like would read or show other rows.
-    own = {name for name, value in tree.args.items() if value} <= {"this", "expressions", "where"}
-    place = tree.expressions[0] if len(tree.expressions) == 1 else None
-    return (
-        own
-        and tree.this.name == table
-        and isinstance(place, exp.EQ)
-        and isinstance(place.this, exp.Column)
-        and place.this.name == column
-    )
+    return f"UPDATE {quote_identifier(table)} SET {quote_identifier(column)} = {change.value}{where}"
 
 
 def resolve_name(name: str, there: Sequence[str], kind: str) -> str:
@@ -485,6 +456,60 @@ def list_sample_values(copies: Mapping[str, Copy], change: DataChange) -> str:
         if texts and column.name.lower() in change.where.lower():
             return f" {column.name} is one of {', '.join(texts)}, ..."
     return ""
+
+
+@dataclass(frozen=True)
+class ArgumentChange:
+    """A row for which a function of the file was called, and that is another one today."""
+
+    function: str
+    before: str
+    """The row as it was; '' for a new one."""
+    after: str
+    """The row as it is; '' if it is gone."""
+
+    def __str__(self) -> str:
+        if not self.before:
+            return f"function.{self.function} was not called for {self.after}, a row of today"
+        now = f"today that row is {self.after}" if self.after else "which is no row of today"
+        return f"function.{self.function} was called for {self.before}, {now}"
+
+
+def find_changed_arguments(model: OpenModel) -> Iterator[ArgumentChange]:
+    """Find the rows for which each function was called and that the data of today do not hold, and new ones.
+
+    A row that is gone and the new one with the most equal cells are one that was changed. Raises ToolError.
+    """
+    functions = {one.name: one for one in model.model.functions}
+    today: dict[str, list[Mapping[str, Value]]] = {name: [] for name in functions}
+    for name, row in model.job("arguments", {}, model.model.seconds).rows if functions else ():
+        today[str(name)].append(plain_arguments(functions[str(name)], cast("Mapping[str, Value]", row)))
+    for name, one in functions.items():
+        recorded = [plain_arguments(one, row) for row in one.values]
+        new = [row for row in today[name] if row not in recorded]
+        for row in [row for row in recorded if row not in today[name]]:
+            counts = [count_equal_cells(row, other) for other in new]
+            same = new[counts.index(max(counts))] if new else None
+            if same is None or not (max(counts) or len(recorded) == len(today[name]) == 1):
+                yield ArgumentChange(name, format_cells(row), "")
+                continue
+            new.remove(same)
+            yield ArgumentChange(name, format_cells(row), format_cells(same))
+        yield from (ArgumentChange(name, "", format_cells(row)) for row in new)
+
+
+def plain_arguments(function: FunctionTable, row: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Return the arguments of a row, without what the function gave, and with numbers of 12 digits."""
+    cells = {key: cell for key, cell in row.items() if key not in function.gives}
+    return {key: float(f"{cell:.12g}") if isinstance(cell, float) else cell for key, cell in cells.items()}
+
+
+def count_equal_cells(row: Mapping[str, Value], other: Mapping[str, Value]) -> int:
+    return sum(key in other and other[key] == cell for key, cell in row.items())
+
+
+def format_cells(row: Mapping[str, Value]) -> str:
+    return ", ".join(f"{key} {format_rule_value(cell)}" for key, cell in row.items())
 
 
 def run_rule_tests(model: OpenModel, candidate: str) -> tuple[RuleTest, ...]:

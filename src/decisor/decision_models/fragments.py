@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
+from decisor.decision_models.analyses import compare_decisions
 from decisor.decision_models.client import OpenModel
-from decisor.decision_models.optimize import NothingFits, rank_or_solve
+from decisor.decision_models.optimize import rank_or_explain
 from decisor.decision_models.schema import (
     KEYS,
     DecisionModel,
@@ -31,8 +32,7 @@ from decisor.errors import ToolError
 from decisor.parsing.cleaning import strip_fence
 from decisor.system.serialization import DocumentFormat
 from decisor.system.structured_files import FileFault, TomlFile
-from decisor.system.wording import format_amount, format_ranking
-from decisor.types import Observation, Ranking, Record, Value
+from decisor.types import Observation, Ranking
 
 PARTS = ("rule", "table", "unknown", "parameter")
 START = re.compile(rf"(?:\[\s*(?:{'|'.join(PARTS)})\s*[.\]]|change\s*=|(?:{'|'.join(PARTS)})\.\w+)")
@@ -117,42 +117,10 @@ def answer_fragment(model: OpenModel, usual: Ranking | str, text: str, seconds: 
     fails.
     """
     fragment = parse_fragment(text)
-    return compare_decisions(usual, model.lay_over(lay_over(model.model, fragment)), fragment, seconds)
-
-
-def compare_decisions(now: Ranking | str, variant: OpenModel, fragment: Fragment, seconds: float) -> Observation:
-    then = rank_or_nothing(variant, seconds, fragment.change)
-    measure, unit = variant.model.first.name, variant.model.first.unit
-    options = [None if isinstance(side, str) or not side.options else side.options[0] for side in (now, then)]
-    values = [None if option is None else option.outcome for option in options]
-    best = [None if option is None else option.name for option in options]
-    effect = None if values[0] is None or values[1] is None else values[1] - values[0]
-    fields: dict[str, Value] = {
-        "what if": describe_fragment(fragment),
-        "best now": best[0],
-        f"{measure} now": values[0],
-        "best then": best[1],
-        f"{measure} then": values[1],
-        "effect": effect,
-        "unit": unit,
-    }
-    lines = [describe_fragment(fragment)]
-    if isinstance(then, str):
-        lines.append(f"Then: {then}")
-    else:
-        if effect is not None:
-            amounts = [format_amount(value, unit) for value in values if value is not None]
-            lines.append(f"{measure} {amounts[1]} instead of {amounts[0]}: {effect:+,.6g}.")
-        lines.append(format_ranking(then))
-    return Observation((Record("r1", fields, source="what if"),), "\n".join(lines), total=1)
-
-
-def rank_or_nothing(model: OpenModel, seconds: float, changes: str = "") -> Ranking | str:
-    """Return the ranking, or why nothing fits."""
-    try:
-        return rank_or_solve(model, trials=0, seconds=seconds, changes=changes, stepped=False)
-    except NothingFits as error:
-        return str(error)
+    variant = model.lay_over(lay_over(model.model, fragment))
+    words, then = describe_fragment(fragment), rank_or_explain(variant, seconds, changes=fragment.change)
+    answer = compare_decisions(variant, usual, then, words)
+    return replace(answer, note=f"{words}\n{answer.note}")
 
 
 def describe_fragment(fragment: Fragment) -> str:

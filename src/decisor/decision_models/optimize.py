@@ -13,10 +13,11 @@ import numpy as np
 from decisor.decision_models.candidates import LIMIT, explain_broken_rule, format_rule_value
 from decisor.decision_models.client import FIRST, MORE_SECONDS, TIME_OVER, OpenModel, Progress, TimeOver
 from decisor.decision_models.outcomes import Reason, is_tied, measure_lead, relative_distance
-from decisor.decision_models.ranking import FACTOR, build_knobs, compare_parts, find_turns_of_knob, rank_model
+from decisor.decision_models.ranking import NO_READING, compare_parts, describe_not_computed, rank_model
+from decisor.decision_models.turning_points import FACTOR, build_knobs, find_turns_of_knob
 from decisor.errors import ToolError
 from decisor.system.wording import format_amount, format_count
-from decisor.types import AmountPlan, Option, PlanRow, PlanTable, Ranking, Turn, Value, Winner
+from decisor.types import AmountPlan, Option, PlanRow, PlanTable, Ranking, ScenarioOutcome, Turn, Value, Winner
 
 ENUMERATE_SECONDS = 60.0
 SURELY_ENUMERABLE = 2_000
@@ -28,6 +29,10 @@ NAMED_ROWS = 8
 MOST_TIES = 3
 NONE_ALLOWED: tuple[str, ...] = ("none allowed",)
 Rows = Sequence[Mapping[str, Value]]
+ONE_CHOICE = (
+    "Several choices are for the solver. To have every candidate computed, write one choice: the rows of all (UNION "
+    'ALL) with a column kind, and take = "one per kind"'
+)
 
 
 class NothingFits(ToolError):
@@ -342,6 +347,9 @@ def rank_solved(
         parts=compare_parts(first.name, best.parts_of(first.name), parts),
         today=None if scenario or changes else first.now,
     )
+    if not scenario and not changes:
+        left = seconds - (time.monotonic() - began)
+        ranking = replace(ranking, readings=tuple(solve_readings(model, best, left)))
     # Trials take the time that is left.
     left = min(TRIAL_SECONDS, seconds - (time.monotonic() - began))
     if not trials or stopped or left <= 0 or not model.model.varied:
@@ -401,41 +409,76 @@ def find_solved_turning_points(model: OpenModel, best: SolvedPlan, seconds: floa
     """
     until, plans = time.monotonic() + seconds, {best.choice: best}
 
-    def solved(factor: float, forced: Sequence[tuple[str, int, float]] = ()) -> SolvedPlan:
-        left = until - time.monotonic()
-        if left <= 0:
-            raise TimeOver(MORE_SECONDS)
-        plan = propose(model, left, "", knob.update.replace(FACTOR, repr(factor)), forced=list(forced))
-        if plan.status not in ("optimal", "infeasible"):
-            raise TimeOver(MORE_SECONDS)
-        return plan
+    def both(factor: float) -> tuple[SolvedPlan, SolvedPlan]:
+        return solve_beside(model, best, until, changes=knob.update.replace(FACTOR, repr(factor)))
 
     def winners(factors: Sequence[float]) -> list[int]:
         return [winner(factor) for factor in factors]
 
     def winner(factor: float) -> int:
-        plan = solved(factor)
+        plan, held = both(factor)
         if plan.status == "infeasible":
             return -1
-        if plan.choice == best.choice:
-            return 0
-        # Of several plans as good, the solver may give another: the best one is then still as good.
-        held = solved(factor, hold_plan(model, best))
         if held.parts and is_tied(np.array([held.value]), plan.value).all():
             return 0
         plans.setdefault(plan.choice, plan)
         return list(plans).index(plan.choice)
 
     def describe(factor: float, wins: int) -> tuple[str, str]:
-        held = solved(factor, hold_plan(model, best))
-        rules = [*held.faults, *(name for name in held.conflict if not name.startswith("take of"))]
-        return ([*plans.values()][wins].name() if wins >= 0 else ""), ", ".join(rules)
+        broken = ", ".join(list_conflicting_rules(both(factor)[1]))
+        return ([*plans.values()][wins].name() if wins >= 0 else ""), broken
 
     try:
         for knob in build_knobs(model):
             yield from list(find_turns_of_knob(knob, winners, describe, 0, None))
     except TimeOver:
         return
+
+
+def solve_beside(
+    model: OpenModel, best: SolvedPlan, until: float, scenario: str = "", changes: str = ""
+) -> tuple[SolvedPlan, SolvedPlan]:
+    """Return the best plan on changed data or in a scenario, and there the one that holds to the rows of ``best``.
+
+    Raises:
+        TimeOver: the moment ``until`` comes before.
+        ToolError: a statement fails.
+    """
+
+    def solved(forced: Sequence[tuple[str, int, float]]) -> SolvedPlan:
+        left = until - time.monotonic()
+        plan = propose(model, left, scenario, changes, forced=list(forced)) if left > 0 else SolvedPlan()
+        if plan.status not in ("optimal", "infeasible"):
+            raise TimeOver(MORE_SECONDS)
+        return plan
+
+    plan = solved(())
+    if not plan.parts or plan.choice == best.choice:
+        return plan, plan
+    # Of several plans as good, the solver may give another: the best one is then still as good.
+    return plan, solved(hold_plan(model, best))
+
+
+def list_conflicting_rules(plan: SolvedPlan) -> list[str]:
+    return [*plan.faults, *(name for name in plan.conflict if not name.startswith("take of"))]
+
+
+def solve_readings(model: OpenModel, best: SolvedPlan, seconds: float) -> Iterator[ScenarioOutcome]:
+    """Solve each open question read the other way, as ``compute_readings`` does for candidates."""
+    until = time.monotonic() + seconds
+    for scenario in [one for one in model.model.scenarios if one.open]:
+        try:
+            plan, held = solve_beside(model, best, until, scenario.name)
+            check_plan(model, plan)
+        except (ToolError, TimeOver) as error:
+            yield describe_not_computed(scenario.open, str(error))
+            continue
+        name = name_other_plan(best, plan, 1) if plan.parts else ""
+        outcomes = [one.value if one.parts else None for one in (plan, held)]
+        is_same = bool(held.parts) and bool(is_tied(np.array([held.value]), plan.value).all())
+        why = ", ".join(list_conflicting_rules(held))
+        yield ScenarioOutcome(scenario.open, name, *outcomes, why, is_same=is_same)
+    yield from (describe_not_computed(question, NO_READING) for question in model.model.open)
 
 
 def hold_plan(model: OpenModel, plan: SolvedPlan) -> list[tuple[str, int, float]]:
@@ -462,24 +505,37 @@ def rank_or_solve(
     linear.
 
     Raises:
-        ToolError: there are too many candidates, and the model is not linear.
+        ToolError: there are too many candidates or several choices, and the model is not linear.
     """
-    limit = min(seconds, SOLVE_SECONDS)
-    if not model.model.choice:
+
+    def solve() -> Ranking:
+        limit = min(seconds, SOLVE_SECONDS)
         return rank_solved(model, seconds=limit, scenario=scenario, changes=changes, trials=trials, stepped=stepped)
-    if is_enumerable(model):
+
+    def compute() -> Ranking:
         return rank_model(model, trials=trials, seconds=seconds, scenario=scenario, changes=changes, progress=progress)
+
+    if model.model.choice and is_enumerable(model):
+        return compute()
     try:
-        return rank_solved(model, seconds=limit, scenario=scenario, changes=changes, trials=trials, stepped=stepped)
+        return solve()
     except ToolError as error:
-        count = len(model.candidates)
-        if "not linear" not in str(error) or model.model.change or model.model.recompute:
+        if "not linear" not in str(error) or model.model.change or model.model.recompute or model.model.unknowns:
             raise
+        if not model.model.choice:
+            raise ToolError(f"{error}. {ONE_CHOICE}") from error
+        count = len(model.candidates)
         if count <= LIMIT:  # slow, but it can be computed
-            return rank_model(
-                model, trials=trials, seconds=seconds, scenario=scenario, changes=changes, progress=progress
-            )
+            return compute()
         raise ToolError(f"There are {count:,} candidates, more than {LIMIT:,} to compute, and {error}") from error
+
+
+def rank_or_explain(model: OpenModel, seconds: float, scenario: str = "", changes: str = "") -> Ranking | str:
+    """Return the ranking without trials, or why nothing fits."""
+    try:
+        return rank_or_solve(model, trials=0, seconds=seconds, scenario=scenario, changes=changes, stepped=False)
+    except NothingFits as error:
+        return str(error)
 
 
 def is_enumerable(model: OpenModel) -> bool:

@@ -2,8 +2,7 @@
 
 ``rank_model`` ranks the candidates of an open model, ``rank_what_if`` those of any other ``WhatIf``. Robustness is the
 share of trials in which the best stays in front while the inputs vary. The Pareto front is the set of candidates that
-no other one beats by every measure. A turning point is how far one input has to move, alone, until another candidate
-wins: it is found by a scan, then by ever smaller steps.
+no other one beats by every measure. Each open question is read the other way too, where a scenario says how.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,11 +22,9 @@ from decisor.decision_models.candidates import explain_broken_rule, format_rule_
 from decisor.decision_models.client import MORE_SECONDS, OpenModel, Progress, TimeOver
 from decisor.decision_models.copies import Copy
 from decisor.decision_models.outcomes import Outcomes, measure_lead
-from decisor.decision_models.schema import Input
 from decisor.errors import ToolError
-from decisor.system.text import quote_identifier
 from decisor.system.wording import format_count
-from decisor.types import Excluded, Goal, MeasurePart, Option, Ranking, Turn, Value, WhatIf, Winner
+from decisor.types import Excluded, Goal, MeasurePart, Option, Ranking, ScenarioOutcome, Value, WhatIf, Winner
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -158,76 +155,6 @@ def find_pareto_front(values: NDArray[np.float64], goals: Sequence[Goal]) -> NDA
     return on
 
 
-LOW, HIGH = 0.5, 2.0
-STEPS = 6
-FINER = 7
-"""So many factors are tried at once between the last that changes nothing and the first that does."""
-CLOSE = 5e-4
-"""Relative: so near is a turning point told."""
-MOST_GROUPS = 12
-FACTOR = "$__factor"
-
-
-@dataclass(frozen=True)
-class Knob:
-    """An input that is turned alone: a column, or its rows of one group."""
-
-    name: str
-    update: str
-    """Its UPDATE with ``$__factor``."""
-
-
-def build_knobs(model: OpenModel) -> Iterator[Knob]:
-    """Build the knobs of every input.
-
-    An input that varies by a column has one for each of that column's values, any other input has one.
-    """
-    for one in model.model.inputs:
-        place = quote_identifier(one.column)
-        update = f"UPDATE {quote_identifier(one.table)} SET {place} = {place} * {FACTOR}"
-        groups = list_input_groups(model, one)
-        if not groups:
-            yield Knob(one.name, update)
-        for name, condition in groups.items():
-            yield Knob(f"{one.name} ({one.how} {name})", f"{update} WHERE {condition}")
-
-
-def list_input_groups(model: OpenModel, column: Input) -> dict[str, str]:
-    """Return the condition of each group of rows that vary alike, by its name; of many groups, the first."""
-    copies = {name.lower(): copy for name, copy in model.copies.items()}
-    columns = {one.name.lower(): one.values for one in copies[column.table.lower()].columns}
-    names = map_keys_to_names(copies, column.how)
-    values = [value for value in dict.fromkeys(columns.get(column.how.lower(), ())) if value is not None]
-    return {
-        str(names.get(value, value)): f"{quote_identifier(column.how)} = {format_sql_literal(value)}"
-        for value in values[:MOST_GROUPS]
-    }
-
-
-def map_keys_to_names(copies: Mapping[str, Copy], column: str) -> Mapping[Value, Value]:
-    """Map each key of a column to the name of the row that it leads to, in the table that is called as the column."""
-    table = copies.get(column.lower().removesuffix("_id"))
-    fields = {one.name.lower(): one.values for one in table.columns} if table else {}
-    keys = fields.get("id") or fields.get(column.lower()) or ()
-    texts = (
-        texts
-        for texts in fields.values()
-        if all(isinstance(text, str) for text in texts) and len(set(texts)) == len(texts)
-    )
-    return dict(zip(keys, next(texts, ()), strict=False))
-
-
-def format_sql_literal(value: Value) -> str:
-    """Format a value as a literal of DuckDB's SQL.
-
-    >>> format_sql_literal("O'Hara"), format_sql_literal(3), format_sql_literal(2.5)
-    ("'O''Hara'", '3', '2.5')
-    """
-    if isinstance(value, bool | int | float):
-        return repr(value).lower()
-    return "'" + str(value).replace("'", "''") + "'"
-
-
 def choose_contenders(outcomes: Outcomes, goal: Goal, *more: int) -> list[int]:
     """Choose candidates that may win on changed data: the best allowed, the best ruled out, ``more``."""
     costs = outcomes.values[:, 0] if goal == "min" else -outcomes.values[:, 0]
@@ -235,100 +162,6 @@ def choose_contenders(outcomes: Outcomes, goal: Goal, *more: int) -> list[int]:
     nearest = ruled_out[np.argsort(costs[ruled_out], kind="stable")][:CONTENDERS]
     numbers = outcomes.candidates[[*outcomes.order(goal)[:CONTENDERS], *nearest]].tolist()
     return sorted({*numbers, *more})
-
-
-def find_turning_points(
-    model: OpenModel, candidates: Sequence[int], best: int, target: int | None = None, seconds: float = float("inf")
-) -> Iterator[Turn]:
-    """Find the first factor of each input at which another candidate than ``best`` wins.
-
-    Factors go from 1 to 0.5 and to 2; with a ``target``, that candidate has to win. After ``seconds`` it ends, with
-    both sides of the knobs that it reached.
-
-    Raises:
-        ToolError: a statement fails.
-    """
-    until = time.monotonic() + seconds
-
-    def winners(factors: Sequence[float]) -> list[int]:
-        left = until - time.monotonic()
-        outcomes = check_not_stopped(model.outcomes_at_factors(candidates, knob.update, factors, seconds=left))
-        places = outcomes.winners(model.model.first.goal)
-        return [int(outcomes.candidates[at]) if at >= 0 else -1 for at in places]
-
-    def describe(factor: float, wins: int) -> tuple[str, str]:
-        update, left = knob.update.replace(FACTOR, repr(factor)), until - time.monotonic()
-        # By itself at the turning point, the former winner shows which rule it breaks.
-        alone = check_not_stopped(model.outcomes([best], changes=update, most=1, seconds=left))
-        name = model.candidates.name(wins) if wins >= 0 else ""
-        return name, "; ".join(explain_broken_rules(model, alone, 0))
-
-    try:
-        for knob in build_knobs(model):
-            yield from list(find_turns_of_knob(knob, winners, describe, best, target))
-    except TimeOver:
-        return
-
-
-def find_turns_of_knob(
-    knob: Knob,
-    winners: Callable[[Sequence[float]], list[int]],
-    describe: Callable[[float, int], tuple[str, str]],
-    best: int,
-    target: int | None,
-) -> Iterator[Turn]:
-    """Find the turning points of a knob, upwards and downwards; raise TimeOver if cut off.
-
-    winners: who wins at each of some factors. describe: name of a winner, and why the best does not win.
-    """
-    # Steps of equal ratio, for 0.5 and 2 are equally far from 1.
-    sides = {end: [math.exp(math.log(end) * step / STEPS) for step in range(1, STEPS + 1)] for end in (HIGH, LOW)}
-    both = winners([*sides[HIGH], *sides[LOW]])  # one request for both sides
-    for (end, factors), scanned in zip(sides.items(), (both[:STEPS], both[STEPS:]), strict=True):
-        factor, wins = find_first_factor(winners, best, target, factors, scanned)
-        if factor is None:
-            yield Turn(f"{knob.name}{'' if end == HIGH else ', falling'}", None)
-            continue
-        yield Turn(knob.name, factor, *describe(factor, wins))
-
-
-def check_not_stopped(outcomes: Outcomes) -> Outcomes:
-    """Return complete outcomes; raise TimeOver if a limit cut them off."""
-    if outcomes.stopped:
-        raise TimeOver(MORE_SECONDS)
-    return outcomes
-
-
-def find_first_factor(
-    winners: Callable[[Sequence[float]], Sequence[int]],
-    best: int,
-    target: int | None,
-    factors: Sequence[float],
-    wins: Sequence[int],
-) -> tuple[float | None, int]:
-    """Find the first factor on the way from 1 at which another or the wanted candidate wins.
-
-    Returns it with the winner, or None with ``best``. wins: winner at each of ``factors``.
-
-    >>> def winners(factors): return [7 if factor > 1.25 else 1 for factor in factors]
-    >>> factor, wins = find_first_factor(winners, 1, None, [1.1, 1.2, 1.3], winners([1.1, 1.2, 1.3]))
-    >>> 1.25 < factor <= 1.25 + CLOSE, wins
-    (True, 7)
-    """
-    near = 1.0
-    while True:
-        # A winner between two factors of the scan is not seen.
-        hits = [at for at, one in enumerate(wins) if (one == target if target is not None else one != best)]
-        if not hits:
-            return None, best
-        far, winner = factors[hits[0]], wins[hits[0]]
-        near = factors[hits[0] - 1] if hits[0] else near
-        if abs(far - near) <= CLOSE:
-            return far, winner
-        step = (far - near) / (FINER + 1)
-        factors = [near + step * at for at in range(1, FINER + 1)]
-        wins = [*winners(factors), winner]
-        factors.append(far)
 
 
 def explain_broken_rules(model: OpenModel, outcomes: Outcomes, place: int) -> list[str]:
@@ -477,27 +310,31 @@ def rank_model(
     Raises:
         ToolError: a statement fails, or one by one gives other outcomes than all at once.
     """
-    began = time.monotonic()
+    until = time.monotonic() + seconds
     outcomes = model.outcomes(
         candidates, scenario=scenario, changes=changes, seconds=seconds, most=1, progress=progress
     )
+
+    def left() -> float:
+        return until - time.monotonic()
+
     # Statements rewritten for all candidates must agree with those of the file.
     if not outcomes.stopped:
-        check_joint_outcomes(model, outcomes, scenario, changes, seconds - (time.monotonic() - began))
+        check_joint_outcomes(model, outcomes, scenario, changes, left())
     ranking = rank_outcomes(model, outcomes)
     if not outcomes.stopped:
-        left = seconds - (time.monotonic() - began)
-        notes = tuple(describe_unjudged_rows(model, outcomes, scenario, changes, left))
+        notes = tuple(describe_unjudged_rows(model, outcomes, scenario, changes, left()))
         ranking = replace(ranking, left_out=(*ranking.left_out, *notes))
-        ranking = add_today(model, ranking, scenario, changes, seconds - (time.monotonic() - began))
+        ranking = add_today(model, ranking, outcomes, scenario, changes, left())
+    if candidates is None and not scenario and not changes:
+        ranking = replace(ranking, readings=tuple(compute_readings(model, outcomes, left())))
     varied = tuple(f"{column.name} {column.spread}" for column in model.model.varied)
-    left = seconds - (time.monotonic() - began)
     if not trials or not varied or not ranking.options:
         return ranking
     few = choose_contenders(outcomes, model.model.first.goal)
     try:
         shaken = model.trials(
-            few, trials, first_seed=seed, scenario=scenario, changes=changes, seconds=left, progress=progress
+            few, trials, first_seed=seed, scenario=scenario, changes=changes, seconds=left(), progress=progress
         )
     # Whatever the trials fail on, the ranking itself is finished.
     except (ToolError, TimeOver) as error:
@@ -582,14 +419,67 @@ def compare_parts(
     )
 
 
-def add_today(model: OpenModel, ranking: Ranking, scenario: str, changes: str, seconds: float) -> Ranking:
+def build_scenario_outcome(model: OpenModel, name: str, outcomes: Outcomes, usual: int | None) -> ScenarioOutcome:
+    """Build the winner of a scenario, beside the present winner.
+
+    usual: place of the present winner; None without one.
+    """
+    order = outcomes.order(model.model.first.goal)
+    best = model.candidates.name(int(outcomes.candidates[order[0]])) if len(order) else ""
+    value = float(outcomes.values[order[0], 0]) if len(order) else None
+    if usual is None:
+        return ScenarioOutcome(name, best, value, None)
+    if outcomes.allowed[usual]:
+        ties = order[: measure_lead(outcomes.values[order, 0])[0]]
+        return ScenarioOutcome(name, best, value, float(outcomes.values[usual, 0]), is_same=usual in ties)
+    why = "; ".join(explain_broken_rules(model, outcomes, usual))
+    if not why:
+        why = explain_no_outcome(model, int(outcomes.candidates[usual]), float(outcomes.values[usual, 0]))
+    return ScenarioOutcome(name, best, value, None, why)
+
+
+NO_READING = "no scenario says what else it could mean"
+
+
+def compute_readings(model: OpenModel, outcomes: Outcomes, seconds: float) -> Iterator[ScenarioOutcome]:
+    """Compute who wins where each open question is read the other way, as a scenario says.
+
+    outcomes: those of the present reading.
+    """
+    until, order = time.monotonic() + seconds, outcomes.order(model.model.first.goal)
+    best = int(order[0]) if len(order) else None
+    for scenario in [one for one in model.model.scenarios if one.open]:
+        try:
+            left = until - time.monotonic()
+            then = model.outcomes(outcomes.candidates.tolist(), scenario=scenario.name, most=1, seconds=left)
+            yield build_scenario_outcome(model, scenario.open, check_not_stopped(then), best)
+        # The ranking by the present reading is finished.
+        except (ToolError, TimeOver) as error:
+            yield describe_not_computed(scenario.open, str(error))
+    yield from (describe_not_computed(question, NO_READING) for question in model.model.open)
+
+
+def describe_not_computed(question: str, why: str) -> ScenarioOutcome:
+    return ScenarioOutcome(question, "", None, None, why.rstrip("."), computed=False)
+
+
+def check_not_stopped(outcomes: Outcomes) -> Outcomes:
+    """Return complete outcomes; raise TimeOver if a limit cut them off."""
+    if outcomes.stopped:
+        raise TimeOver(MORE_SECONDS)
+    return outcomes
+
+
+def add_today(
+    model: OpenModel, ranking: Ranking, outcomes: Outcomes, scenario: str, changes: str, seconds: float
+) -> Ranking:
     """Add the outcome of what is chosen today, or of nothing, and its parts; the books' where neither is known.
 
     Raises ToolError if what is chosen today cannot be computed.
     """
     first = model.model.first
     try:
-        parts = model.present(scenario, changes, seconds).get(first.name)
+        parts = model.present(scenario, changes, seconds, outcomes).get(first.name)
     except TimeOver:
         parts = None
     except ToolError:

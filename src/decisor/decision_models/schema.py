@@ -17,7 +17,7 @@ from annotated_types import Ge, Gt, Le, MinLen
 
 from decisor.system.serialization import SECTION_NAME, DocumentFormat, SectionName, TextRule
 from decisor.system.structured_files import FileFault, Lines, find_line_number
-from decisor.types import Goal
+from decisor.types import Goal, Value
 
 MAX_SECONDS = 3600
 SPREAD = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*(each|together|by\s+(\w+))\s*(?:where\s+(.+?)\s*)?", re.S)
@@ -239,6 +239,14 @@ class Scenario:
     weight: Annotated[float, Ge(0)] | None = None
     """Its likelihood; None if unknown."""
     text: Text = ""
+    open: Text = ""
+    """The open question that it reads the other way than the rest of the file."""
+
+    @property
+    def words(self) -> str:
+        """What it is: its text, else its change and parameters."""
+        values = ", ".join(f"{name} = {value}" for name, value in self.parameter.items())
+        return self.text or "; ".join(filter(None, [" ".join(self.change.split()), values]))
 
 
 @dataclass(frozen=True)
@@ -358,8 +366,8 @@ class DecisionModel:
     choices: tuple[RowChoice, ...] = ()
     unknowns: tuple[Unknown, ...] = ()
     tables: tuple[NamedTable, ...] = ()
-    functions: tuple[str, ...] = ()
-    """Names of the tables that hold what a function gave."""
+    functions: tuple[FunctionTable, ...] = ()
+    """What functions gave; their tables are among ``tables``."""
     change: str = ""
     recompute: Recompute | None = None
     rules: tuple[Rule, ...] = ()
@@ -368,13 +376,15 @@ class DecisionModel:
     corrections: tuple[Correction, ...] = ()
     examples: tuple[ModelExample, ...] = ()
     open: tuple[str, ...] = ()
-    """What question and data leave open."""
+    """What question and data leave open, and no scenario reads the other way."""
     copy: Mapping[str, str] = field(default_factory=dict)
     """Query in the source's own language by table of the copy."""
     parameters: Mapping[str, Scalar] = field(default_factory=dict)
     """Value of $name in statements."""
     units: Mapping[str, str] = field(default_factory=dict)
     """Unit by parameter."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Source of the file's value by parameter."""
     seconds: float = 20.0
     """The longest that a statement may take."""
     text: str = field(default="", repr=False, compare=False)
@@ -421,6 +431,7 @@ class DecisionModel:
             cells = {"per": unknown.per, "lower": unknown.lower, "upper": unknown.upper}
             cells |= {"label": unknown.label, "now": unknown.now}
             parts |= {f"unknown.{unknown.name}.{key}": str(value) for key, value in cells.items() if value is not None}
+        parts |= {f"function.{one.name}.rows": one.rows for one in self.functions}
         parts |= {f"table.{one.name}.sql": one.sql for one in self.tables}
         parts["change"] = self.change
         if self.recompute:
@@ -492,7 +503,7 @@ def build_model_of_file(file: ModelFile, text: str, lines: Lines, parameters: Ma
             *(one.table for one in file.function.values()),
             *(one if isinstance(one, NamedTable) else NamedTable(name, one) for name, one in file.table.items()),
         ),
-        functions=tuple(file.function),
+        functions=tuple(file.function.values()),
         change=file.change,
         recompute=file.recompute,
         rules=tuple(file.rule.values()),
@@ -500,10 +511,11 @@ def build_model_of_file(file: ModelFile, text: str, lines: Lines, parameters: Ma
         inputs=tuple(file.input.values()),
         corrections=tuple(one for one in file.correction if one.adopted),
         examples=file.example,
-        open=file.open,
+        open=tuple(one for one in file.open if one not in {scenario.open for scenario in file.scenario.values()}),
         copy=file.copy,
         parameters={**{name: one.value for name, one in given.items()}, **parameters},
         units={name: one.unit for name, one in given.items() if one.unit},
+        sources={name: one.source for name, one in given.items() if one.source and name not in parameters},
         seconds=file.seconds,
         text=text,
         lines=lines,
@@ -540,17 +552,19 @@ def propose_corrections(corrections: tuple[Correction, ...]) -> Iterator[Scenari
             )
             column = quote_identifier(one.column)
             change = f"UPDATE {quote_identifier(one.table)} SET {column} = {write_literal(one.becomes)} WHERE {found}"
-            text = f"If it holds that {one.column} is {one.becomes} and not {one.was} ({one.source})."
-            yield Scenario(f"correction_{number}", change, text=text)
+            question = f"Is {one.column} {one.becomes} and not {one.was}, as {one.source} says?"
+            yield Scenario(f"correction_{number}", change, open=question)
 
 
-def write_literal(value: Scalar) -> str:
+def write_literal(value: Value) -> str:
     """Write a value as a literal of DuckDB's SQL.
 
     >>> write_literal("O'Hara"), write_literal(3), write_literal(True)
     ("'O''Hara'", '3', 'true')
     """
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value).lower()
+    if isinstance(value, bool | int | float):
+        return repr(value).lower()
+    return "'" + str(value).replace("'", "''") + "'"
 
 
 def parse_take(take: int | str) -> Take:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from decisor.decision_models.analyses import (
     MAX_SHOWN,
     MOST,
-    NOW,
     build_cited_records,
+    compare_decisions,
     describe_turns,
-    effect_record,
     resolve_condition,
     turn_rows,
 )
@@ -20,36 +17,21 @@ from decisor.decision_models.optimize import (
     SolvedPlan,
     explain_no_plan,
     find_solved_turning_points,
-    rank_solved,
+    rank_or_explain,
     solve_model,
 )
-from decisor.decision_models.ranking import HIGH, LOW
+from decisor.decision_models.turning_points import HIGH, LOW
 from decisor.errors import ToolError
 from decisor.parsing.whatif_request import WhatIfWish
-from decisor.system.wording import format_amount, format_ranking
-from decisor.types import Observation, ScenarioOutcome, Value
+from decisor.system.wording import format_amount
+from decisor.types import Observation, Value
 
 
 def answer_solved_change(model: OpenModel, wish: WhatIfWish, seconds: float) -> Observation:
     """Answer the decision on changed data for a model of the solver."""
     scenario, text, what = resolve_condition(model, wish)
-    limit = min(seconds, SOLVE_SECONDS)
-    now = rank_solved(model, seconds=limit, stepped=False)
-    then = rank_solved(model, seconds=limit, scenario=scenario, changes=text, stepped=False)
-    scenes = [
-        ScenarioOutcome(name, one.options[0].name, one.options[0].outcome, None)
-        for name, one in ((NOW, now), (what, then))
-    ]
-    record = effect_record(model, *scenes)
-    # A free choice has no fixed candidate, whose outcome on the changed data could be told.
-    fields = {key: value for key, value in record.fields.items() if key != f"{scenes[0].best} then"}
-    unit, measure = model.model.first.unit, model.model.first.name
-    effect = then.options[0].outcome - now.options[0].outcome
-    line = (
-        f"{measure} {format_amount(then.options[0].outcome, unit)} instead of "
-        f"{format_amount(now.options[0].outcome, unit)}: {effect:+,.6g}."
-    )
-    return Observation((replace(record, fields=fields),), f"{line}\n{format_ranking(then)}", total=1)
+    now, then = rank_or_explain(model, seconds), rank_or_explain(model, seconds, scenario, text)
+    return compare_decisions(model, now, then, what)
 
 
 def answer_solved_why(model: OpenModel, wish: WhatIfWish, seconds: float) -> Observation:

@@ -18,7 +18,8 @@ import numpy as np
 from decisor.decision_models import analyses, solved_analyses
 from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
 from decisor.decision_models.client import OpenModel
-from decisor.decision_models.fragments import answer_fragment, is_fragment, rank_or_nothing
+from decisor.decision_models.fragments import answer_fragment, is_fragment
+from decisor.decision_models.optimize import rank_or_explain
 from decisor.decision_models.schema import Measure
 from decisor.errors import SetupError, ToolError
 from decisor.parsing.whatif_request import WhatIfWish, parse_wish
@@ -88,7 +89,7 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
         words = rule.text or join_sql_lines(rule.test)
         yield f"Rule {rule.name}: {words} Broken by {len(broken):,} of {count:,}{example}."
     for scenario in file.scenarios:
-        yield f"Scenario {scenario.name}: {scenario.text or join_sql_lines(scenario.change)}."
+        yield f"{'Open' if scenario.open else 'Scenario'} {scenario.name}: {scenario.open} {scenario.words}".strip()
 
 
 def show_certainty(model: OpenModel) -> Iterator[str]:
@@ -182,7 +183,7 @@ class ModelTool:
         self.start_clock(self.seconds)
         try:
             if is_fragment(text):
-                self.usual = self.usual or rank_or_nothing(self.model, self.seconds)
+                self.usual = self.usual or rank_or_explain(self.model, self.seconds)
                 return answer_fragment(self.model, self.usual, text, self.seconds)
             wish = self.wish(text)
             seconds = self.seconds if wish.seconds == float("inf") else wish.seconds
@@ -270,7 +271,7 @@ def model_description_lines(model: OpenModel) -> Iterator[str]:
     if file.scenarios:
         yield (
             "- scenarios: "
-            f"{', '.join(f'{one.name} ({join_sql_lines(one.text or one.change)})' for one in file.scenarios)}"
+            f"{', '.join(f'{one.name} ({join_sql_lines(one.open or one.words)})' for one in file.scenarios)}"
         )
     spreads = [
         f"{one.name}{f' in {one.unit}' if one.unit else ''} by {one.spread}" for one in file.inputs if one.spread

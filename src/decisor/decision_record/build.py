@@ -17,6 +17,7 @@ from pathlib import Path
 from decisor.databases.combine import NAME as COMBINE
 from decisor.databases.combine import REFERENCE
 from decisor.decision_models.file import parse_model
+from decisor.decision_models.schema import DecisionModel
 from decisor.decision_record.record import (
     FORMAT,
     ApprovalChange,
@@ -43,7 +44,7 @@ from decisor.sandbox.engine import TOKEN
 from decisor.semantics.relevant import NAME as DEFINITIONS
 from decisor.system.secrets import hide_password, redact_event
 from decisor.system.serialization import finite_json_value
-from decisor.system.wording import format_count, format_share
+from decisor.system.wording import format_count, format_share, reading_lines
 from decisor.trace import events
 from decisor.trace.events import (
     OTHER_READING,
@@ -76,7 +77,16 @@ ENDS = {
 
 
 def assumptions_of(content: Content, decision: Decision) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*decision.assumptions, *list_unvaried_inputs(content), *list_unread_data(content)]))
+    return tuple(
+        dict.fromkeys(
+            [
+                *decision.assumptions,
+                *list_unvaried_inputs(content),
+                *list_parameter_sources(content),
+                *list_unread_data(content),
+            ]
+        )
+    )
 
 
 def list_unvaried_inputs(content: Content) -> Iterator[str]:
@@ -84,19 +94,28 @@ def list_unvaried_inputs(content: Content) -> Iterator[str]:
     ranking = content.alternatives
     if ranking is None or ranking.varied_percent:
         return
-    spread = inputs_with_spread(content.model.text if content.model else "")
+    model = parse_recorded_model(content.model.text if content.model else "")
+    spread = [one.name for one in model.varied] if model else []
     if ranking.robustness is None or not (spread or ranking.varied):
         yield "All that the decision model reads is as the data say: nothing was varied."
     elif spread:
         yield f"All that the decision model reads is as the data say but {', '.join(spread)}: nothing else was varied."
 
 
-def inputs_with_spread(text: str) -> list[str]:
-    """Return the names of the inputs of a decision model that have a spread."""
+def parse_recorded_model(text: str) -> DecisionModel | None:
+    """Parse the text of a recorded decision model; None if it is of an earlier form, no TOML, or not there."""
     try:
-        return [one.name for one in parse_model(text).inputs if one.spread] if text else []
+        return parse_model(text) if text else None
     except (SetupError, ModelMistake):
-        return []
+        return None
+
+
+def list_parameter_sources(content: Content) -> Iterator[str]:
+    """Yield the parameters of the decision model that the data do not hold, with their sources."""
+    model = parse_recorded_model(content.model.text if content.model else "")
+    for name, source in model.sources.items() if model else ():
+        value = f"{model.parameters[name]} {model.units.get(name, '')}".strip()
+        yield f"{name} is {value}: {source.rstrip('.')}."
 
 
 def list_unread_data(content: Content) -> Iterator[str]:
@@ -174,6 +193,9 @@ def points_of_alternatives(content: Content) -> Iterator[OpenPoint]:
             "A decision model: decisor model draft, then decisor ask --model",
         )
     yield from points_of_trials(ranking)
+    yield from (
+        OpenPoint(line, "A sentence in the rules, or an adopted correction.") for line in reading_lines(ranking)
+    )
     if ranking.candidates is not None and ranking.count < ranking.candidates and not ranking.method:
         left = ranking.candidates - ranking.count
         yield OpenPoint(

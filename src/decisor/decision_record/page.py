@@ -15,8 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from decisor.decision_models.file import parse_model
-from decisor.decision_record.build import decision_of, restore_records
+from decisor.decision_record.build import decision_of, parse_recorded_model, restore_records
 from decisor.decision_record.record import (
     FORMAT,
     Content,
@@ -28,7 +27,7 @@ from decisor.decision_record.record import (
     part_digests,
     row_digest,
 )
-from decisor.errors import ModelMistake, SetupError
+from decisor.errors import SetupError
 from decisor.system.serialization import finite_json_value
 from decisor.system.storage import write_private
 from decisor.system.text import fit_on_one_line
@@ -110,17 +109,16 @@ def model_html(content: Content) -> Html | None:
 
 def list_model_parts(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield the parts of a decision model in words: kind, name, and what it says."""
-    try:
-        model = parse_model(text)
-    except (SetupError, ModelMistake):
-        return  # of an earlier form, or no TOML: its file stands below
+    if (model := parse_recorded_model(text)) is None:
+        return  # its file stands below
     yield "to decide", "", model.decide
     for choice in model.choices:
         yield "choice", choice.name, f"{' and '.join(map(str, choice.takes))} of: {choice.says or choice.rows}"
     for unknown in model.unknowns:
         unit = f" in {unknown.unit}" if unknown.unit else ""
         yield "amount", unknown.name, f"{unknown.kind}{unit}, for each of: {unknown.says or unknown.per}"
-    yield from (("table", one.name, one.says) for one in model.tables if one.says and one.name not in model.functions)
+    functions = {one.name: one for one in model.functions}
+    yield from (("table", one.name, one.says) for one in model.tables if one.says and one.name not in functions)
     for one in model.measures:
         unit, books = (
             f", in {one.unit}" if one.unit else "",
@@ -147,14 +145,15 @@ def list_model_parts(text: str) -> Iterator[tuple[str, str, str]]:
         spread = f"varies by {column.spread}" if column.spread else "taken as certain"
         yield "input", column.name, "; ".join(filter(None, [column.unit, *effects, spread]))
     for name, value in model.parameters.items():
-        yield "parameter", name, f"{value} {model.units.get(name, '')}".strip()
-    for table in model.tables:
-        if table.name in model.functions:
-            yield "function", table.name, f"{table.says}: {table.sql.partition('VALUES ')[2]}"
+        source = f" ({model.sources[name]})" if name in model.sources else ""
+        yield "parameter", name, f"{value} {model.units.get(name, '')}".strip() + source
+    for function in model.functions:
+        yield "function", function.name, f"{function.table.says}: {function.table.sql.partition('VALUES ')[2]}"
     for fix in model.corrections:
         where = ", ".join(f"{key} {value}" for key, value in fix.key.items())
         yield "correction", f"{fix.table}.{fix.column} of {where}", f"{fix.becomes}, not {fix.was}. {fix.source}"
-    yield from (("scenario", one.name, one.text or one.change) for one in model.scenarios)
+    for scenario in model.scenarios:
+        yield "left open" if scenario.open else "scenario", scenario.name, f"{scenario.open} {scenario.words}".strip()
     yield from (("left open", "", one) for one in model.open)
 
 

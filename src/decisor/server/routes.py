@@ -16,7 +16,8 @@ from fastapi.responses import StreamingResponse
 
 from decisor.decision_models.analyses import resolve_condition
 from decisor.decision_models.fragments import is_fragment, lay_over, parse_fragment
-from decisor.decision_models.ranking import list_input_groups, rank_model
+from decisor.decision_models.ranking import rank_model
+from decisor.decision_models.turning_points import list_input_groups
 from decisor.decision_record.build import record_of_run
 from decisor.decision_record.page import record_to_json, render_record_page
 from decisor.decision_record.record import DecisionRecord, check_approval

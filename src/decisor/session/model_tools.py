@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -362,13 +362,11 @@ class ModellingTool:
             tests = (
                 await asyncio.to_thread(lambda: run_rule_tests(model, best)) if best and ranking.plan is None else ()
             )
-            others = await asyncio.to_thread(lambda: list(describe_corrections(model, best)))
         rows: list[dict[str, Value]] = [
             {"candidate": one.name, ranking.measure: one.outcome, "rank": at}
             for at, one in enumerate(ranking.options[:MOST], 1)
         ]
         rows += [{"rule": one.name, "for": best, "is": one.state, "because": one.why} for one in tests]
-        rows += [{"correction": words} for words in others]
         records = tuple(Record(f"r{at}", fields, source=self.name) for at, fields in enumerate(rows, 1))
         return Observation(
             records,
@@ -442,17 +440,6 @@ def fields_of_plan(model: OpenModel, plan: SolvedPlan) -> dict[str, Value]:
         "figures": json.dumps(plan.measures | figures),
         "broken": json.dumps(list(plan.broken)),
     }
-
-
-def describe_corrections(model: OpenModel, best: str) -> Iterator[str]:
-    """Explain the decision if an unadopted correction holds."""
-    from decisor.decision_models.optimize import rank_or_solve
-
-    for scenario in model.model.scenarios:
-        if scenario.name.startswith("correction_"):
-            options = rank_or_solve(model, trials=0, scenario=scenario.name).options
-            then = options[0].name if options else "no candidate"
-            yield f"{scenario.text} Then {then} wins{' too' if then == best else f', and not {best}'}."
 
 
 def observe_findings(findings: Sequence[Finding]) -> Observation:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
 from decisor.databases.combine import NAME as COMBINE
 from decisor.databases.combine import CombineTool
-from decisor.decision_models.client import run_rule_tests
+from decisor.decision_models.client import ArgumentChange, OpenModel, find_changed_arguments, run_rule_tests
 from decisor.decision_models.file import parse_model
 from decisor.decision_models.tool import ModelTool
 from decisor.decision_record.build import (
@@ -234,6 +234,7 @@ async def verify_past_decision(past: PastDecision, data: Data) -> Verification:
         now: Ranking | None = None
         failure = ""
         rules: Sequence[RuleTest] = ()
+        arguments: Sequence[ArgumentChange] = ()
         # Run each step again, and compare it.
         for one in past.steps:
             action, before = one.step.action, one.step.observation
@@ -251,10 +252,15 @@ async def verify_past_decision(past: PastDecision, data: Data) -> Verification:
             if one.ranks and before.ranking is not None and before.ranking.options:
                 is_computed, now, failure = True, after.ranking, after.note if after.error else ""
                 outcomes += find_outcome_changes(before.ranking, now) if now else []
-                rules = await check_rules_on_answer(tools[action.tool], action.input, past.decision.answer)
+                rules, arguments = await check_model_on_answer(tools[action.tool], action.input, past.decision.answer)
     # Judge the decision by its ranking, else by its records.
     verdict = judge_past_decision(past.decision, [*changes, *others], now, is_computed, rules, has_same_tokens)
     verdict = replace(verdict, why=" ".join(filter(None, [verdict.why, failure, note])))
+    if arguments:
+        changes += [RecordChange(f"function.{one.function}", one.before, one.after) for one in arguments]
+        words = f"What functions gave is for other rows than those of today: {'; '.join(map(str, arguments[:3]))}."
+        state: State = "cannot be said" if verdict.state == "holds" else verdict.state
+        verdict = replace(verdict, state=state, why=f"{verdict.why} {words}")
     if not has_same_tokens and (unseen := find_masked_columns(past)):
         note = f"Masked values ({', '.join(unseen)}) were not compared: the key of their tokens is not on this machine."
         verdict = replace(verdict, why=f"{verdict.why} {note}")
@@ -323,17 +329,27 @@ def find_masked_columns(past: PastDecision) -> list[str]:
     return sorted({str(name) for fields in rows for name, value in fields.items() if TOKEN.search(str(value))})
 
 
-async def check_rules_on_answer(tool: Tool, text: str, answer: str) -> Sequence[RuleTest]:
-    """Test the rules of the decision model on the old answer; none if it is no candidate today."""
-    try:
+async def check_model_on_answer(
+    tool: Tool, text: str, answer: str
+) -> tuple[Sequence[RuleTest], Sequence[ArgumentChange]]:
+    """Test the rules of the decision model on the old answer, and hold the arguments of functions against the rows.
+
+    No rules if the answer is no candidate today.
+    """
+
+    def check(model: OpenModel) -> tuple[Sequence[RuleTest], Sequence[ArgumentChange]]:
+        rules: Sequence[RuleTest] = ()
+        with suppress(ModelMistake):
+            rules = run_rule_tests(model, answer)
+        return rules, [*find_changed_arguments(model)]
+
+    with suppress(ModelMistake, SetupError):
         if isinstance(tool, ModellingTool):
             async with tool.opened(parse_model(text.partition("\n")[2])) as machine:
-                return await asyncio.to_thread(run_rule_tests, machine, answer)
+                return await asyncio.to_thread(check, machine)
         if isinstance(tool, SerializedTool) and isinstance(tool.tool, ModelTool):
-            return await asyncio.to_thread(run_rule_tests, tool.tool.model, answer)
-    except (ModelMistake, SetupError):
-        pass
-    return ()
+            return await asyncio.to_thread(check, tool.tool.model)
+    return (), ()
 
 
 def find_record_changes(

@@ -140,6 +140,25 @@ def excluded_lines(ranking: Ranking) -> Iterator[str]:
         yield f"{candidate.name} ({facts}) is ruled out by {rules}: {candidate.why}"
 
 
+def reading_lines(ranking: Ranking) -> Iterator[str]:
+    """Yield for each open question whether the winner is the same when it is read the other way."""
+    best = ranking.options[0].name if ranking.options else ""
+    for one in ranking.readings:
+        outcome = "" if one.outcome is None else format_amount(one.outcome, ranking.unit)
+        stands = f"has {format_amount(one.usual, ranking.unit)}" if one.usual is not None else "is ruled out"
+        if one.usual is None and one.why:
+            stands += f" by {one.why}"
+        if not one.computed:
+            words = f"The other reading was not computed: {one.why}."
+        elif one.is_same:
+            words = f"{best} is best either way; read the other way it has {outcome}."
+        elif not one.best:
+            words = "Read the other way, nothing is allowed."
+        else:
+            words = f"Read the other way, {one.best} wins with {outcome}{f', and {best} {stands}' if best else ''}."
+        yield f"Left open: {one.name} {words}"
+
+
 def list_ranking_facts(ranking: Ranking) -> list[str]:
     """List what a ranking tells beside its first places: today, what was compared, ruled out and varied."""
     facts = (format_gain(ranking), format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking))
@@ -172,7 +191,7 @@ def format_ranking(ranking: Ranking) -> str:
         if cut:
             nothing = "No candidate that was computed is allowed." if ranking.count else "Nothing was computed."
         compared = [format_compared(ranking)] if ranking.count or cut else []
-        return "\n".join([nothing, *compared, *ranking.left_out, *excluded_lines(ranking)])
+        return "\n".join([nothing, *compared, *ranking.left_out, *excluded_lines(ranking), *reading_lines(ranking)])
     best = ranking.options[0]
     words = [f"Best for {ranking.goal} {ranking.measure}: {best.name} ({format_amount(best.outcome, ranking.unit)})."]
     if len(ranking.ties) > 1:
@@ -181,7 +200,7 @@ def format_ranking(ranking: Ranking) -> str:
         parts = " + ".join(f"{part.name} {format_amount(part.value, ranking.unit)}" for part in ranking.parts)
         words.append(f"{ranking.measure} = {parts}.")
     words += [*format_plan_lines(ranking), format_gain(ranking), format_margin(ranking), format_compared(ranking)]
-    words += [*ranking.left_out, *excluded_lines(ranking)]
+    words += [*ranking.left_out, *excluded_lines(ranking), *reading_lines(ranking)]
     return "\n".join(filter(None, [*words, format_robustness(ranking)]))
 
 

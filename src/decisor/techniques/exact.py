@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from decisor.errors import SetupError
 from decisor.runtime.run import Run
-from decisor.system.wording import format_amount, format_count, format_share, list_ranking_facts
+from decisor.system.wording import format_amount, format_count, format_share, list_ranking_facts, reading_lines
 from decisor.trace.events import Conclusion
 from decisor.types import Action, Decision, Evidence, Figure, Observation, Question, Ranking
 
@@ -59,6 +59,7 @@ class Exact:
                 f"Take the {describe_goal(ranking)} {ranking.measure}.",
             ),
             reasons=explain_ranking(ranking),
+            assumptions=tuple(reading_lines(ranking)),
         )
         run.trace.add(Conclusion(decision), run.span_id)
         return decision

@@ -32,6 +32,7 @@ from decisor.parsing.attribution import split_answer_sentences
 from decisor.parsing.reply_form import Form
 from decisor.parsing.toml_reply import Table, TomlReply, toml_form
 from decisor.runtime.run import Run
+from decisor.system.wording import reading_lines
 from decisor.techniques.exact import collect_ranking_evidence, explain_ranking
 from decisor.techniques.shared import model_draft as checks
 from decisor.techniques.shared import model_prompts as prompts
@@ -167,14 +168,16 @@ class ModelFirst:
         return replace(draft, facts=facts)
 
     async def settle(self, draft: ModelDraft, run: Run) -> ModelDraft:
-        """Ask the person about each open point of the rules. Without a person the points stay open."""
+        """Ask the person about each open point of the rules. Without an answer a point stays open."""
         if PERSON not in run.env.tools():
             return draft
+        settled, left = [], []
         for number, words in enumerate(checks.list_texts(draft.facts.content.get("open")), 1):
             reply = await run.act(Action(PERSON, words))
-            answer = reply.records[0].fields["answer"] if reply.records else ""
-            draft = replace(draft, settled=(*draft.settled, f"Settled {number}: {words} {answer}"))
-        return draft
+            answer = str(reply.records[0].fields["answer"]).strip() if reply.records else ""
+            settled += [f"Settled {number}: {words} {answer}"] if answer else []
+            left += [] if answer else [words]
+        return replace(draft, settled=settled, facts=checks.rewrite_facts(draft.facts, open=left))
 
     async def sources(self, draft: ModelDraft, run: Run) -> ModelDraft:
         """Find corrections in the documents, and call functions; what they give becomes a part of the facts."""
@@ -400,11 +403,9 @@ class ModelFirst:
         ranking = observation.ranking
         if ranking is None or not ranking.options:
             raise Undecided(observation.note or "No candidate keeps all rules.")
-        open_points = checks.list_open_points(draft.facts, len(draft.settled))
         against = filter(None, (checks.goal_against(draft.facts, draft.sentences),))
         evidence = collect_ranking_evidence(observation, ranking)
         doubts = (*against, *model.doubts, *checks.list_check_doubts(comparison, "the comparison of the two models"))
-        corrections = checks.explain_corrections(draft.facts, observation)
         return Decision(
             ranking.options[0].name,
             replace(evidence, ids=(*evidence.ids, *draft.passages)),
@@ -414,12 +415,12 @@ class ModelFirst:
             reasons=(
                 *explain_ranking(ranking)[:-1],
                 *checks.explain_rules(observation),
-                *corrections,
+                *checks.explain_corrections(draft.facts),
                 prompts.COMPUTED,
                 *doubts,
             ),
             assumptions=(
-                *open_points,
+                *reading_lines(ranking),
                 *checks.list_certain_inputs(draft.facts),
                 *checks.list_unused_sentences(draft.facts, draft.sentences),
             ),

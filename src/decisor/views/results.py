@@ -15,6 +15,7 @@ from decisor.system.wording import (
     format_robustness,
     format_share,
     list_ranking_facts,
+    reading_lines,
 )
 from decisor.trace.events import ActionResult, Conclusion, MeaningChoice, NodeResult, RunStart, TraceEntry, events_of
 from decisor.types import Decision, Objection, Observation, Ranking, Record, RuleTest
@@ -285,6 +286,7 @@ def list_doubts(
         yield Doubt(join("Assumed: ", link_text(text, anchors)))
     ranking = comparison.ranking if comparison else None
     if ranking is not None:
+        yield from (Doubt(line) for line in reading_lines(ranking) if line not in decision.assumptions)
         yield from (Doubt(f"Without a value: {text}") for text in ranking.left_out)
         if ranking.stopped:
             yield Doubt("It ended early", ranking.stopped)

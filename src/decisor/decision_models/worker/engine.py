@@ -40,6 +40,8 @@ from decisor.decision_models.worker.program import (
     load_model_tables,
     parse_change_statements,
     parse_label,
+    parse_query,
+    query_of_rows,
 )
 from decisor.decision_models.worker.worlds import QueryCache
 from decisor.errors import SetupError, ToolError
@@ -108,8 +110,8 @@ class Machine:
                 from decisor.decision_models.worker.plan import propose_plan
 
                 before = self.before(parameters["scenario"], parameters["changes"])
-                parts, request = self.parts_in(parameters["scenario"]), {**parameters, "columns": self.tables}
-                return propose_plan(self.db, self.model, parts, before, request)
+                model, parts = self.statements_in(parameters["scenario"])
+                return propose_plan(self.db, model, parts, before, {**parameters, "columns": self.tables})
             case "reverse":  # a second time restores the order
                 for name in map(quote_identifier, self.tables):
                     self.db.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} ORDER BY rowid DESC")
@@ -120,6 +122,8 @@ class Machine:
                 return self.count_updated_rows(**parameters)
             case "counts":
                 return Table(("change", "recompute"), ((len(self.parts.change), len(self.parts.recompute)),))
+            case "arguments":
+                return self.list_arguments()
             case "joins":
                 return find_suspicious_joins(self.db, self.parts, self.tables)
             case _:
@@ -204,7 +208,7 @@ class Machine:
         if varies is not None:
             model = replace(model, inputs=tuple(column for column in model.inputs if column.name in varies))
         before = self.before(scenario, changes)
-        parts = self.parts_in(scenario).without(skip)
+        parts = self.statements_in(scenario)[1].without(skip)
         parts = parts.judging_nothing(model) if unjudged else parts
         task = Evaluation(self.db, model, parts, self.columns, self.rows, candidates, before, seeds, factors, most)
         reason = self.unfit
@@ -223,15 +227,17 @@ class Machine:
         """Return each measure with nothing chosen, part by part."""
         self.choice()
         before = self.before(scenario, changes)
-        task = Evaluation(self.db, self.model, self.parts_in(scenario), self.columns, self.rows, (), before)
+        parts = self.statements_in(scenario)[1]
+        task = Evaluation(self.db, self.model, parts, self.columns, self.rows, (), before)
         return Table(("measure", "part", "value"), tuple(measure_present(task, seed)))
 
-    def parts_in(self, scenario: str) -> ModelStatements:
-        """Return the statements, with the parameters of a scenario."""
+    def statements_in(self, scenario: str) -> tuple[DecisionModel, ModelStatements]:
+        """Return the model and its statements, with the parameters of a scenario."""
         found = next((one for one in self.model.scenarios if one.name == scenario), None)
         if found is None or not found.parameter:
-            return self.parts
-        return ModelStatements.of(replace(self.model, parameters={**self.model.parameters, **found.parameter}))
+            return self.model, self.parts
+        model = replace(self.model, parameters={**self.model.parameters, **found.parameter})
+        return model, ModelStatements.of(model)
 
     def cache_of(self, scenario: str) -> QueryCache:
         if scenario not in self.caches:
@@ -296,15 +302,33 @@ class Machine:
         return self.count(f"({query})"), dict(zip(names, plain[0], strict=True)) if plain else None
 
     def count_updated_rows(self, text: str) -> Table:
-        """Count the rows that each UPDATE would change in the present tables, and all rows of the table."""
+        """Count the rows that each UPDATE of one column would change now, and all rows of the table."""
         rows = []
         for statement in self.before("", text):
+            # FROM and the like would read other rows.
+            clauses = {name for name, value in statement.tree.args.items() if value}
+            columns = assigned_columns(statement)
+            if len(columns) != 1 or len(statement.tree.expressions) != 1 or clauses - {"this", "expressions", "where"}:
+                place = ".".join([statement.target, *columns[:1]])
+                raise ToolError(f"Only {place} may be changed here, by one expression and one condition.")
             where = statement.tree.args.get("where")
             query = exp.select("count(*)").from_(statement.tree.this.copy())
             query = query.where(where.this.copy()) if where is not None else query
             count = execute_statement(self.db, replace(statement, tree=query)).fetchall()[0][0]
             rows.append((count, self.count(quote_identifier(statement.target))))
         return Table(("rows", "whole"), tuple(rows))
+
+    def list_arguments(self) -> Table:
+        """Return the rows that each function is to be called for, as the data are."""
+        found: list[tuple[Value, ...]] = []
+        for one in self.model.functions:
+            query = parse_query(f"function.{one.name}.rows", query_of_rows(one.rows), self.model.parameters)
+            cursor = execute_statement(self.db, query)
+            names = column_names(cursor)
+            for row in cursor.fetchall():
+                cells = [cell_as_plain_value(cell, CELL_CHARS) for cell in row]
+                found.append((one.name, dict(zip(names, cells, strict=True))))
+        return Table(("function", "arguments"), tuple(found))
 
     def count(self, relation: str) -> int:
         return int(self.db.execute(f"SELECT count(*) FROM {relation}").fetchall()[0][0])

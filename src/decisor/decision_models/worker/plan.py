@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sqlglot
 from sqlglot import exp
 
 from decisor.decision_models.schema import DecisionModel, RowChoice, Rule, Unknown, name_part
@@ -29,8 +28,10 @@ from decisor.decision_models.worker.linear import AS_LIST, MACROS, Symbols
 from decisor.decision_models.worker.program import (
     ModelStatements,
     Statement,
+    list_comparisons,
     parse_query,
     query_of_rows,
+    select_expression,
     write_parts,
 )
 from decisor.decision_models.worker.solver import Matrix, Solution, find_conflict, solve_program, solve_steps
@@ -52,7 +53,6 @@ STEPS = 5
 """So many rows of a program with whole numbers are solved again with one more."""
 NAMED_PRICES = 3
 TIGHT = 1e-7
-SIGNS: Mapping[type[exp.Expr], str] = {exp.LTE: "<=", exp.GTE: ">=", exp.EQ: "=", exp.LT: "<", exp.GT: ">"}
 TURNED = {"<=": ">", ">=": "<", "<": ">=", ">": "<="}
 RULE_ROWS = "rows_of_rule"
 
@@ -267,16 +267,10 @@ class Program:
         """Return the comparisons of a condition: left, right and sign. Raises ToolError for another condition."""
         self.symbols.part = f"rule.{rule.name}"
         tree = select_expression(rule.must or rule.never)
-        pieces = [one.unnest() for one in tree.flatten()] if isinstance(tree, exp.And) else [tree]
-        found: list[tuple[exp.Expr, exp.Expr, str]] = []
-        for piece in pieces:
-            if isinstance(piece, exp.Between):
-                found.append((piece.this, piece.args["low"], ">="))
-                found.append((piece.this, piece.args["high"], "<="))
-            elif type(piece) in SIGNS:
-                found.append((piece.this, piece.expression, SIGNS[type(piece)]))
-            else:
-                raise self.symbols.refusal(piece, "a rule for the solver compares two sums with <=, >=, = or BETWEEN")
+        found = list_comparisons(tree)
+        if other := [left for left, _, sign in found if not sign]:
+            words = "a rule for the solver compares two sums with <=, >=, = or BETWEEN"
+            raise self.symbols.refusal(other[0], words)
         if rule.never and (len(found) > 1 or found[0][2] == "="):
             raise self.symbols.refusal(tree, "never with AND or = is a choice between two rules; write must")
         found = [(left, right, TURNED[sign] if rule.never else sign) for left, right, sign in found]
@@ -592,14 +586,3 @@ def conflict_rows(program: Program) -> list[tuple[Value, ...]]:
 
 def plain_cells(row: Mapping[str, object]) -> dict[str, Value]:
     return {name: cell_as_plain_value(cell, CELL_CHARS) for name, cell in row.items()}
-
-
-def select_expression(condition: str) -> exp.Expr:
-    """Parse a condition behind SELECT: alone, "load <= 3" is a command.
-
-    >>> select_expression("load <= 3").sql()
-    'load <= 3'
-    """
-    parsed = sqlglot.parse_one(f"SELECT {condition}", read="duckdb", into=exp.Select)
-    unnested: exp.Expr = parsed.selects[0].unnest()
-    return unnested

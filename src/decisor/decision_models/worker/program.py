@@ -255,24 +255,48 @@ def write_soft_price(rule: Rule, sign: str) -> str:
 
 def list_sides(rule: Rule) -> list[tuple[str, str]]:
     """List the comparisons of ``must``, each as what is to be at most what. Raises ToolError for another condition."""
-    tree = sqlglot.parse_one(rule.must, read="duckdb").unnest()
-    sides: list[tuple[exp.Expr, exp.Expr]] = []
-    for one in tree.flatten() if isinstance(tree, exp.And) else [tree]:
-        match one.unnest():
-            case exp.LTE(this=left, expression=right) | exp.LT(this=left, expression=right):
-                sides.append((left, right))
-            case exp.GTE(this=left, expression=right) | exp.GT(this=left, expression=right):
-                sides.append((right, left))
-            case exp.EQ(this=left, expression=right):
-                sides += [(left, right), (right, left)]
-            case exp.Between() as between:
-                sides += [(between.args["low"], between.this), (between.this, between.args["high"])]
-            case _:
-                raise ToolError(
-                    f"rule.{rule.name}.must: {one.sql('duckdb')} has no amount by which it is not met; soft needs <=, "
-                    ">=, = or BETWEEN."
-                )
+    sides = []
+    for left, right, sign in list_comparisons(select_expression(rule.must)):
+        if not sign:
+            raise ToolError(
+                f"rule.{rule.name}.must: {left.sql('duckdb')} has no amount by which it is not met; soft needs <=, >=, "
+                "= or BETWEEN."
+            )
+        sides += [(left, right)] if sign[0] in "<=" else []
+        sides += [(right, left)] if sign[0] in ">=" else []
     return [(less.sql("duckdb"), more.sql("duckdb")) for less, more in sides]
+
+
+SIGNS: Mapping[type[exp.Expr], str] = {exp.LTE: "<=", exp.GTE: ">=", exp.EQ: "=", exp.LT: "<", exp.GT: ">"}
+
+
+def list_comparisons(condition: exp.Expr) -> list[tuple[exp.Expr, exp.Expr, str]]:
+    """List the comparisons that a condition joins with AND: left, right and sign, '' for another condition.
+
+    >>> [sign for _, _, sign in list_comparisons(select_expression("load <= 3 AND (x BETWEEN 1 AND 2)"))]
+    ['<=', '>=', '<=']
+    """
+    found: list[tuple[exp.Expr, exp.Expr, str]] = []
+    for one in condition.flatten() if isinstance(condition, exp.And) else [condition]:
+        piece: exp.Expr = one.unnest()
+        if isinstance(piece, exp.Between):
+            found += [(piece.this, piece.args["low"], ">="), (piece.this, piece.args["high"], "<=")]
+        elif type(piece) in SIGNS:
+            found.append((piece.this, piece.expression, SIGNS[type(piece)]))
+        else:
+            found.append((piece, piece, ""))
+    return found
+
+
+def select_expression(condition: str) -> exp.Expr:
+    """Parse a condition behind SELECT: alone, "load <= 3" is a command.
+
+    >>> select_expression("load <= 3").sql()
+    'load <= 3'
+    """
+    parsed = sqlglot.parse_one(f"SELECT {condition}", read="duckdb", into=exp.Select)
+    unnested: exp.Expr = parsed.selects[0].unnest()
+    return unnested
 
 
 @dataclass(frozen=True)

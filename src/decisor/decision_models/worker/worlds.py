@@ -266,25 +266,23 @@ class Worlds:
         value = f'CAST("{query.first}" AS DOUBLE) AS v'
         cells = self.db.execute(f"SELECT {value}{dims} FROM ({self.fill(query.sql)}) AS q").fetchnumpy()
         values = np.ma.filled(np.ma.asarray(cells["v"], dtype=np.float64), np.nan)
-        if not query.dims and len(values) > 1:
+        places = tuple(np.asarray(cells[one], dtype=np.int64) for one in query.dims)
+        distinct = len(np.unique(np.ravel_multi_index(places, self.sizes(query.dims)))) if places else 1
+        if distinct < len(values):
             raise Unfit("several rows")
-        empty = np.nan
+        empty = None
         if query.empty != "NULL":
             empty = self.db.execute(f"SELECT CAST({query.empty} AS DOUBLE)").fetchall()[0][0]
-        full = np.full(self.shape, np.nan if empty is None else empty)
-        if not query.dims:
-            full[:] = values[0] if len(values) else full[0, 0]
-            return full
-        places = [np.asarray(cells[one], dtype=np.int64) for one in query.dims]
-        if len(np.unique(np.ravel_multi_index(tuple(places), self.sizes(query.dims)))) < len(values):
-            raise Unfit("several rows")
-        if query.dims == DIMS:
-            full[places[0], places[1]] = values
-        elif query.dims == ("__c",):
-            full[places[0], :] = values[:, None]
-        else:
-            full[:, places[0]] = values[None, :]
-        return full
+        numbers: Floats = self.fill_worlds(query.dims, places, values, np.nan if empty is None else empty)
+        return numbers
+
+    def fill_worlds(self, dims: Dims, places: tuple[NDArray[np.int64], ...], values: NDArray[Any], empty: float) -> Any:
+        """Return values that are known at some places of their dimensions for all worlds, (candidates, draws)."""
+        found = np.full(self.sizes(dims), empty, dtype=values.dtype)
+        if len(values):
+            found[places] = values if places else values[0]
+        shape = [count if one in dims else 1 for one, count in zip(DIMS, self.shape, strict=True)]
+        return np.broadcast_to(found.reshape(shape), self.shape)
 
     def sizes(self, dims: Dims) -> tuple[int, ...]:
         return tuple(count for one, count in zip(DIMS, self.shape, strict=True) if one in dims)
@@ -296,11 +294,9 @@ class Worlds:
         group = f" GROUP BY {dims}" if dims else ""
         head = f"{dims}, count(*) AS n" if dims else "count(*) AS n"
         cells = self.db.execute(f"SELECT {head} FROM ({self.fill(query.sql)}) AS q{group}").fetchnumpy()
-        found = np.zeros(self.sizes(query.dims), dtype=np.int64)
         places = tuple(np.asarray(cells[one], dtype=np.int64) for one in query.dims)
-        found[places] = cells["n"] if places else cells["n"][0]
-        shape = [count if one in query.dims else 1 for one, count in zip(DIMS, self.shape, strict=True)]
-        return np.broadcast_to(found.reshape(shape), self.shape)
+        counts: NDArray[np.int64] = self.fill_worlds(query.dims, places, np.asarray(cells["n"], dtype=np.int64), 0)
+        return counts
 
     def first_rows(self, statement: Statement, most: int) -> Iterator[tuple[int | None, int, dict[str, Any]]]:
         """Yield the first rows of a query in a stable order: candidate (None for each), count of all, and the row.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -503,23 +503,14 @@ def explain_rules(observation: Observation) -> Sequence[str]:
     )
 
 
-def explain_corrections(known: TomlReply, observation: Observation) -> Sequence[str]:
-    """Say which corrections are adopted, and what is decided where one that is not adopted holds."""
-    adopted = [one for one in select_rows(known.content, "correction") if one.get("adopted")]
-    return (
-        *(
-            f"Corrected by {one['source'].get('document', 'a document')}: {one['table']}.{one['column']} of "
-            f"{', '.join(map(str, one['key'].values()))} is {one['is']}, not {one.get('was', 'nothing')}."
-            for one in adopted
-        ),
-        *(f"{one.fields['correction']} [{one.id}]" for one in observation.records if "correction" in one.fields),
-    )
-
-
-def list_open_points(known: TomlReply, settled: int) -> tuple[str, ...]:
-    """List the open points that no person was asked about, and how to settle them."""
-    left = list_texts(known.content.get("open"))[settled:]
-    return tuple(f"Left open: {words} A sentence in the rules settles it." for words in left)
+def explain_corrections(known: TomlReply) -> Iterator[str]:
+    """Say which corrections are adopted; who wins where another one holds is said by the ranking."""
+    for one in select_rows(known.content, "correction"):
+        if one.get("adopted"):
+            yield (
+                f"Corrected by {one['source'].get('document', 'a document')}: {one['table']}.{one['column']} of "
+                f"{', '.join(map(str, one['key'].values()))} is {one['is']}, not {one.get('was', 'nothing')}."
+            )
 
 
 def list_certain_inputs(known: TomlReply) -> tuple[str, ...]:

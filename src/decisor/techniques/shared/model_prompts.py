@@ -130,6 +130,12 @@ must = "used <= hours"
 """
 
 
+OPEN_FORM = """\
+[scenario.deposit]        # for each question under open in the facts: the way in which your file does not read it
+open = "Is the deposit part of the price?"   # word for word
+parameter.with_deposit = 1    # where [parameter] has with_deposit = 0; or change = "UPDATE ..."
+"""
+
 NOT_IN_FACTS = """
 The facts leave this to you: write goal = "min" or "max" for each measure, `sentence = N` for each rule (the number of
 the sentence that says it), and [parameter] with name = value."""
@@ -172,6 +178,7 @@ def build_model_prompt(data: str, question: str, known: TomlReply) -> list[Messa
         "question are parameters ($name). What stands in the facts is not written again."
     )
     kind, form = ("unknown", AMOUNTS_FORM) if "unknown" in known.content else ("choice", CHOICE_FORM)
+    form += OPEN_FORM if known.content.get("open") else ""
     names = " and ".join(f"`{name}`" for name in select_subtables(known.content, kind))
     has_goal = all("goal" in one for one in select_subtables(known.content, "measure").values())
     lacking = "" if has_goal else NOT_IN_FACTS
