@@ -51,6 +51,6 @@ def test_the_outputs_on_the_readme_are_those_of_the_shop(
     for wish in ("why Norrik", "turning points"):
         words = ("model", "whatif", "shop.toml", wish, "--db", "shop.db")
         assert not lacking(f'decisor model whatif shop.toml "{wish}" --db shop.db', *words)
-    words = ("history", "verify", "run.jsonl", "--db", "next-month.db")
-    assert not lacking(" ".join(("decisor", *words)), *words)
+    verify = ("history", "verify", "run.jsonl", "--db", "next-month.db")
+    assert not lacking(" ".join(("decisor", *verify)), *verify)
     assert run_command_line(["demo", "--folder", "."]) == 2 and "has files" in capsys.readouterr().err

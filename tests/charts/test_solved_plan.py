@@ -56,7 +56,7 @@ def test_a_plan_is_told_by_its_amounts_and_not_as_one_candidate(result: decisor.
 
 
 def test_the_page_has_a_table_of_the_amounts(result: decisor.Result) -> None:
-    page = recorded_html(result.trace.entries).text
+    page = recorded_html(result.trace)
     section = page[page.index("<h2>The plan</h2>") :].partition("</section>")[0]
     assert re.findall(r"<td[^>]*>([^<]*)</td>", section) == ["beans", "6.25 servings"]
     assert "What limits it" in section

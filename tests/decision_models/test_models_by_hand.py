@@ -10,8 +10,9 @@ import pytest
 
 from decision_shops import model_in_process, opened, source_of
 from decisor.decision_models.analyses import compare_scenarios, compute_regrets, compute_worst_cases
-from decisor.decision_models.ranking import find_turning_points, rank_model
+from decisor.decision_models.ranking import rank_model
 from decisor.decision_models.tool import ModelTool
+from decisor.decision_models.turning_points import find_turning_points
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,9 @@ def test_keys_periods_and_missing_values_are_no_outcomes() -> None:
 
 
 def test_what_all_numbered_candidates_are_about_is_none_of_them_and_a_count_may_be_an_answer() -> None:
-    rows = [{"building_id": number, "goods": "fish", "price": price} for number, price in ((2523, 8.4), (1805, 9.1))]
+    rows: list[Mapping[str, Value]] = [
+        {"building_id": number, "goods": "fish", "price": price} for number, price in ((2523, 8.4), (1805, 9.1))
+    ]
     queried = step("SELECT building_id, goods, price FROM supply WHERE goods = 'fish' ORDER BY price", *rows)
     says = explain_no_choice("fish", {"o1.r1"}, "Which building lowers the price of fish?", [queried])
     assert says.startswith("fish is what all rows that you cite are about") and says.endswith("are 2523, 1805.")

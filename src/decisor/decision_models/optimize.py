@@ -474,10 +474,10 @@ def solve_readings(model: OpenModel, best: SolvedPlan, seconds: float) -> Iterat
             yield describe_not_computed(scenario.open, str(error))
             continue
         name = name_other_plan(best, plan, 1) if plan.parts else ""
-        outcomes = [one.value if one.parts else None for one in (plan, held)]
+        outcome, usual = (one.value if one.parts else None for one in (plan, held))
         is_same = bool(held.parts) and bool(is_tied(np.array([held.value]), plan.value).all())
         why = ", ".join(list_conflicting_rules(held))
-        yield ScenarioOutcome(scenario.open, name, *outcomes, why, is_same=is_same)
+        yield ScenarioOutcome(scenario.open, name, outcome, usual, why, is_same=is_same)
     yield from (describe_not_computed(question, NO_READING) for question in model.model.open)
 
 

@@ -113,7 +113,9 @@ def parse_recorded_model(text: str) -> DecisionModel | None:
 def list_parameter_sources(content: Content) -> Iterator[str]:
     """Yield the parameters of the decision model that the data do not hold, with their sources."""
     model = parse_recorded_model(content.model.text if content.model else "")
-    for name, source in model.sources.items() if model else ():
+    if model is None:
+        return
+    for name, source in model.sources.items():
         value = f"{model.parameters[name]} {model.units.get(name, '')}".strip()
         yield f"{name} is {value}: {source.rstrip('.')}."
 
