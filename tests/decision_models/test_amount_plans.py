@@ -176,7 +176,7 @@ def test_one_file_computed_and_solved_has_the_same_best() -> None:
     with machine_on(text, world) as (model, machine):
         candidates = Candidates.of(machine.choice(), model.choices[0].takes)
         results = machine.outcomes(candidates.places, most=0)
-    values = results.parts["income"][""]
+    values = results.parts["income"][""].copy()
     broken = {place for one in results.broken.values() for place in one.places}
     values[list(broken)] = -math.inf
     assert values.max() == pytest.approx(best, rel=1e-12)

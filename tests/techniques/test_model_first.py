@@ -353,11 +353,11 @@ def test_a_wrapped_line_is_one_sentence_and_a_list_is_several() -> None:
 
 
 def test_headings_and_the_numbers_of_a_list_are_no_sentences() -> None:
-    text = "# Coffee\n\nWhich site closes?\n1. No more than 2 stay.\n12) Rents are paid yearly\n2026 counts alone."
+    text = "# Coffee\n\nWhich site closes?\n1. No more than 2 stay.\n12) Rents are paid yearly.\n2026 counts alone."
     assert ModelDraft(Question(text)).sentences == [
         "Which site closes?",
         "No more than 2 stay.",
-        "Rents are paid yearly",
+        "Rents are paid yearly.",
         "2026 counts alone.",
     ]
 
