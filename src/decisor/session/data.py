@@ -192,7 +192,6 @@ class Data:
     async def answer(self, request: AskRequest, attached: Attachments, past: Sequence[TraceEntry] = ()) -> Result:
         """Decide the question of a request, as ``ask`` does. Its data are these, whatever it names."""
         from decisor.session.request import write_kept_request
-        from decisor.techniques.replay.rerun import resume_interrupted_run
 
         if not self.tools:
             raise SetupError(WHICH_DATA)
@@ -214,7 +213,11 @@ class Data:
             record_run(keeping) as listeners,
             open_run(view.tools, choice, request, heard, listeners, row_values) as begun,
         ):
-            run = resume_interrupted_run(begun, past) if past else begun
+            run = begun
+            if past:
+                from decisor.techniques.replay.rerun import resume_interrupted_run
+
+                run = resume_interrupted_run(begun, past)
             # Reruns, verification and the record read from this event what the run was begun with.
             run.trace.add(
                 RunStart(

@@ -32,7 +32,6 @@ from decisor.semantics.definitions import (
     read_definitions_text,
     section_title,
 )
-from decisor.semantics.draft import draft_from_schema
 from decisor.semantics.readings import (
     Interpreter,
     OpenReading,
@@ -262,6 +261,8 @@ async def draft_definitions(db: Place, llm: LLM | str | None = None, limits: Lim
     try:
         if tool.form != "sql":
             raise SetupError("Definitions are drafted of SQL databases.")
+        from decisor.semantics.draft import draft_from_schema
+
         first = await draft_from_schema(tool, tool.tables)
         model = await llms.get(llm)
         if model is None:

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from decisor.databases.files.columns import reason_of_end
 from decisor.errors import SetupError
 from decisor.system import processes as child_process
 from decisor.system.extras import logger
@@ -347,6 +346,8 @@ def import_parts(files: Files, parts: Sequence[FilePart], fresh: Path) -> dict[s
     if lines := ended.stdout.splitlines():
         reply: dict[str, Any] = json.loads(lines[-1])
         return reply
+    from decisor.databases.files.columns import reason_of_end
+
     return {"end": reason_of_end(ended.returncode, ended.stderr.decode(errors="replace"))}
 
 

@@ -78,19 +78,13 @@ SYSTEM = "system"
 """In the place of a file with certificates: those of the system."""
 
 
-@cache
-def engines_by_scheme() -> dict[str, Engine]:
-    """Return the engines by the scheme of their URLs.
+def find_engine(mark: str) -> Engine | None:
+    """Find the engine with a scheme of URLs, or with an ending of files. Those after it are not imported.
 
-    >>> engines_by_scheme()["bolt+ssc"].form, engines_by_scheme()["mariadb"].title
-    ('cypher', 'MySQL/MariaDB')
+    >>> find_engine("bolt+ssc").form, find_engine(".duckdb").name, find_engine("shop")
+    ('cypher', 'duckdb', None)
     """
-    return {scheme: one for one in map(load_engine, NAMES) for scheme in one.schemes}
-
-
-@cache
-def endings() -> dict[str, Engine]:
-    return {ending: one for one in map(load_engine, NAMES) for ending in one.endings}
+    return next((one for one in map(load_engine, NAMES) if mark in one.schemes or mark in one.endings), None)
 
 
 def engine_of(url: str) -> Engine:
@@ -104,22 +98,22 @@ def engine_of(url: str) -> Engine:
     """
     scheme, mark, _ = url.partition("://")
     if not mark:
-        if one := endings().get(PurePath(url).suffix.lower()):
+        if one := find_engine(PurePath(url).suffix.lower()):
             return one
-        known = f"{example_urls('sql')}, a file ending in {', '.join(endings())}, or rows in files such as sales.csv"
+        endings = ", ".join(ending for one in map(load_engine, NAMES) for ending in one.endings)
+        known = f"{example_urls('sql')}, a file ending in {endings}, or rows in files such as sales.csv"
         if "/" in url:
             raise SetupError(f"There is nothing at {hide_password(url)}. Check the path, or give {known}.")
         raise SetupError(f"{hide_password(url)} names no database. Give {known}.")
     scheme = scheme.lower()
-    one = engines_by_scheme().get(scheme) or engines_by_scheme().get(scheme.partition("+")[0])
+    one = find_engine(scheme) or find_engine(scheme.partition("+")[0])
     if one is None and scheme in find_plugins("engines"):
         one = load_engine(scheme)
     if one is None:
-        many = ", ".join(f"{name}+DIALECT://" for name, its in engines_by_scheme().items() if its.member)
-        plain = ", ".join(
-            [*(f"{name}://" for name, its in engines_by_scheme().items() if "+" not in name and not its.member), many]
-        )
-        near = get_close_matches(scheme, engines_by_scheme(), n=1)
+        known = {scheme: its for its in map(load_engine, NAMES) for scheme in its.schemes}
+        many = ", ".join(f"{name}+DIALECT://" for name, its in known.items() if its.member)
+        plain = ", ".join([*(f"{name}://" for name, its in known.items() if "+" not in name and not its.member), many])
+        near = get_close_matches(scheme, known, n=1)
         hint = f" Did you mean {near[0]}://?" if near else ""
         raise SetupError(f"There is no engine for {scheme}://.{hint} Known are {plain}.")
     if one.member:
@@ -197,7 +191,7 @@ def names_database(place: str) -> bool:
     >>> names_database("shop.db"), names_database("reports/")
     (True, False)
     """
-    return "://" in place or PurePath(place).suffix.lower() in endings()
+    return "://" in place or find_engine(PurePath(place).suffix.lower()) is not None
 
 
 def make_paths_absolute(url: str) -> str:
@@ -207,7 +201,7 @@ def make_paths_absolute(url: str) -> str:
     'postgresql://me@host/shop?sslmode=verify-full&sslrootcert=/ca.pem'
     """
     scheme, mark, path = url.partition(":///")
-    if mark and (one := engines_by_scheme().get(scheme)) and one.file:
+    if mark and (one := find_engine(scheme)) and one.file:
         return f"{scheme}:///{make_path_absolute(path)}"
 
     def option(match: re.Match[str]) -> str:

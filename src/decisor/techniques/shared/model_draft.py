@@ -12,6 +12,7 @@ from decisor.errors import ParseError
 from decisor.parsing.attribution import says_word_for_word
 from decisor.parsing.figures import iterate_numbers
 from decisor.parsing.toml_reply import Table, TomlReply, format_toml
+from decisor.techniques.shared.review import LEAST, MOST
 from decisor.types import Observation
 
 KINDS = ("limit", "untestable")
@@ -33,8 +34,6 @@ NUMBER_WORDS |= {"eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "
 NUMBER_WORDS |= {"thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "thousand": 1000}
 """Without "one", which is mostly no number; a parameter may be 1 where it stands."""
 FACTS_ALONE = ("open", "how", "aside")
-LEAST = re.compile(r"\b(?:(?<!at )least|lowest|cheapest|smallest|fewest|shortest|minim(?:um|al|i[sz]e))\b", re.I)
-MOST = re.compile(r"\b(?:(?<!at )most|highest|largest|biggest|greatest|longest|maxim(?:um|al|i[sz]e))\b", re.I)
 GOAL = "Write the other goal, or another measure; where both are meant, write the same again."
 NEAR = 1e-5
 """Rows are shown with seven digits."""

@@ -22,10 +22,12 @@ from decisor.techniques.shared.answer import (
     decide_from_reply,
 )
 from decisor.techniques.shared.compared import ComparedTable, explain_no_choice, find_compared_table, mentions_candidate
-from decisor.techniques.shared.model_draft import LEAST, MOST
 from decisor.techniques.shared.objections import holds_name
 from decisor.techniques.shared.objections.reading import stem
 from decisor.types import Goal, Objection, Observation, Pitfall
+
+LEAST = re.compile(r"\b(?:(?<!at )least|lowest|cheapest|smallest|fewest|shortest|minim(?:um|al|i[sz]e))\b", re.I)
+MOST = re.compile(r"\b(?:(?<!at )most|highest|largest|biggest|greatest|longest|maxim(?:um|al|i[sz]e))\b", re.I)
 
 FIRST = (
     "Ordered by {measure}, your query puts {first} [{id}] before {name}. Answer {best}, or name in because each "
