@@ -410,10 +410,12 @@ async def configure_technique(technique: Technique | str, settings: Mapping[str,
     Raises:
         SetupError: there is no such technique, setting or LLM, or a value does not fit.
     """
-    from decisor.techniques.shared.judge import map_llm_settings, set_part_llms
-
     kind = find_technique_class(technique) if isinstance(technique, str) else type(technique)
-    parts = map_llm_settings(kind) if is_dataclass(kind) else {}
+    parts: Mapping[str, str] = {}
+    if is_dataclass(kind) and any(key.endswith("_llm") for key in settings):
+        from decisor.techniques.shared.judge import map_llm_settings
+
+        parts = map_llm_settings(kind)
     own = {key: value for key, value in settings.items() if key not in parts}
     if isinstance(technique, str):
         # Texts are checked as those of the command line; objects can only come from Python.
@@ -428,7 +430,11 @@ async def configure_technique(technique: Technique | str, settings: Mapping[str,
     else:
         loop = technique
     experts = {parts[key]: await llms.part(key, value) for key, value in settings.items() if key in parts}
-    return set_part_llms(loop, experts) if experts else loop
+    if not experts:
+        return loop
+    from decisor.techniques.shared.judge import set_part_llms
+
+    return set_part_llms(loop, experts)
 
 
 Listener = Callable[[TraceEntry], None]
