@@ -60,4 +60,4 @@ def test_two_models_that_differ_are_both_written_and_no_decision_is_given(tmp_pa
     assert draft(tmp_path, url, Writer(seconds=(TWELVE, other))) == 4
     assert not (tmp_path / "close.toml").exists()
     assert "[[example]]" in (tmp_path / "close.first.toml").read_text()
-    assert "11 * " in (tmp_path / "close.second.toml").read_text()
+    assert "12 * " in (tmp_path / "close.second.toml").read_text()

@@ -91,7 +91,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "there is no folder none. Name another --html file",
         ),
         (["ask", "x", "--db", "shop.db", "--record", "."], "it is a folder. Name another --record file"),
-        (["demo", "--folder", "none"], "Name a folder for the page: decisor demo --folder FOLDER"),
+        (["demo", "--folder", "shop.db"], "Cannot use shop.db: File exists."),
         (["mcp"], "No data source given. Use --db, --graph, --docs or --tools, or try: decisor mcp --demo"),
         (["mcp", "--db", "nowhere.db"], "There is no file nowhere.db. Check the path."),
         (["ask", "x", "--db", "nowhere/", "--llm", "none"], "There is nothing at nowhere/. Check the path"),

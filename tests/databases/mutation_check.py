@@ -25,6 +25,8 @@ from decisor.sandbox.limits import memory_of
 CANARY = ("canary", "yranac", b"CANARY".hex(), b"canary".hex(), "q0foqvjz")
 SLACK_SECONDS = 3.0
 EACH = 200
+FEW = 60
+"""Variations that are tried, however long it takes."""
 """Statements that were refused, between two looks at what must stay."""
 
 
@@ -62,7 +64,8 @@ async def check_hostile(target: Shop, random: Random, seconds: float) -> Report:
     before, settings = target.state(), await session(target)
     async with memory_watch(target, report):
         for mutant in mutants(hostile(target.engine), harmless(target.dialect), target.dialect == "cypher", random):
-            if time.monotonic() - report.start > seconds:
+            # The first may be one that runs until it is stopped.
+            if time.monotonic() - report.start > seconds and report.counts["mutants"] >= FEW:
                 break
             mutant = replace(mutant, text=target.place(mutant.text))
             kind, detail = await outcome(target, mutant, report)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -387,10 +388,11 @@ class ModelFirst:
             _, model = await self.hold_against_hand(draft, model, run, OTHERWISE)
             models = (model, models[1])
         else:
-            # It may blame the example too: then the two models go on differing, and nothing is decided.
+            # It may blame the example too, or not be mended: then the two go on differing, and nothing is decided.
             apart = replace(apart, examples=hand.examples)
-            _, other = await self.model(apart, run.using(llm=self.second), OTHERWISE, models[1], second)
-            models = (models[0], other)
+            with suppress(Undecided):
+                _, other = await self.model(apart, run.using(llm=self.second), OTHERWISE, models[1], second)
+                models = (models[0], other)
         return models, await self.compare(models, run)
 
     async def compare(self, models: Models, run: Run) -> Observation:
