@@ -430,11 +430,12 @@ async def configure_technique(technique: Technique | str, settings: Mapping[str,
     else:
         loop = technique
     experts = {parts[key]: await llms.part(key, value) for key, value in settings.items() if key in parts}
-    if not experts:
-        return loop
-    from decisor.techniques.shared.judge import set_part_llms
+    if experts:
+        from decisor.techniques.shared.judge import set_part_llms
 
-    return set_part_llms(loop, experts)
+        loop = set_part_llms(loop, experts)
+    configured: Technique = loop
+    return configured
 
 
 Listener = Callable[[TraceEntry], None]

@@ -110,10 +110,12 @@ def engine_of(url: str) -> Engine:
     if one is None and scheme in find_plugins("engines"):
         one = load_engine(scheme)
     if one is None:
-        known = {scheme: its for its in map(load_engine, NAMES) for scheme in its.schemes}
-        many = ", ".join(f"{name}+DIALECT://" for name, its in known.items() if its.member)
-        plain = ", ".join([*(f"{name}://" for name, its in known.items() if "+" not in name and not its.member), many])
-        near = get_close_matches(scheme, known, n=1)
+        schemes = {name: its for its in map(load_engine, NAMES) for name in its.schemes}
+        many = ", ".join(f"{name}+DIALECT://" for name, its in schemes.items() if its.member)
+        plain = ", ".join(
+            [*(f"{name}://" for name, its in schemes.items() if "+" not in name and not its.member), many]
+        )
+        near = get_close_matches(scheme, schemes, n=1)
         hint = f" Did you mean {near[0]}://?" if near else ""
         raise SetupError(f"There is no engine for {scheme}://.{hint} Known are {plain}.")
     if one.member:
