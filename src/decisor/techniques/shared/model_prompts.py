@@ -34,9 +34,9 @@ the files is DuckDB's, on a copy of the tables; only what stands under `queries`
 
 FACTS_FORM = """\
 decide = "what is decided, in words"
-how    = [2, 3]           # numbers of the sentences that say how something is computed, counted or compared
+how    = [12, 13]         # numbers of the sentences that say how something is computed, counted or compared
                           # (also what kind, lower, upper or the rows of per say: "whole hours", "none negative")
-aside  = [1, 5]           # of those that say neither that nor what is forbidden, such as the question itself
+aside  = [11, 15]         # of those that say neither that nor what is forbidden, such as the question itself
 open   = []               # what rules and data leave open and the decision may turn on, as questions; often none
 
 # Write choices or unknowns, several of a kind if need be. Choices take rows of a list (offers, a subset, one a month):
@@ -57,12 +57,12 @@ unit  = "EUR"             # "money" where no currency is named
 parts = ["rent", "fuel"]  # what it is the sum of: a cost counts below 0 in a gain; leave it out for one figure
 
 [rule.capacity]           # each sentence that forbids something
-sentence = 4              # its number; [4, 6] where it takes two
+sentence = 14             # its number; [14, 16] where it takes two
 kind = "limit"            # "untestable" where nothing in the data says whether it is kept
 
 [input]                   # every column of numbers that an outcome rests on
-"lane.cost" = { unit = "EUR/piece", raises = "cost", spread = "10 % each" }  # raises or lowers which measures; without
-                          # spread (N % each | together | by COLUMN) it is taken as certain, as is most of the data
+"lane.cost" = { unit = "EUR/piece", raises = "cost" }  # raises or lowers which measures; with a spread if the question
+                          # says how sure it is ("N % each", "N % together", "N % by COLUMN"); else it is certain
 [parameter]               # numbers and dates of the question that stand in no column; queries use them as $name
 budget = { value = 100000, unit = "EUR" }         # 10 % is 0.1, a date "2026-03-31", which queries CAST to DATE"""
 
@@ -102,7 +102,7 @@ change = "DELETE FROM site WHERE name IN (SELECT name FROM pick)"   # UPDATE, DE
 [table.load]              # each intermediate figure once; measures and rules read it like a table
 sql = '''SELECT ...'''
 [measure.cost]
-part.rent = '''SELECT sum(rent) FROM site'''      # one number for one candidate; or sql, where facts name no parts
+part.rent = '''SELECT sum(rent) FROM site'''      # one number, below 0 for a cost in a gain; or sql if no parts
 [rule.capacity]           # under the name of the facts; a new one has `sentence` too
 rows    = "load"          # the rows that it speaks of: a table or a query
 must    = "tons <= capacity"          # what each must meet; or never = "...", which none may
