@@ -354,7 +354,8 @@ class ModelFirst:
             reply = await run.ask(messages, form, sampling)
             # An example may be blamed once: after that the model is repaired until it fits.
             if "example_wrong" in reply.content and last.text:
-                draft, reply, again = replace(draft, examples=()), last.reply, False
+                draft, again = replace(draft, examples=()), False
+                reply = reply if "measure" in reply.content else last.reply
             last = self.write(draft, reply)
             observation = await run.act(Action(TOOL, f"check\n{last.text}"))
             complaints = checks.list_check_errors(observation)

@@ -34,6 +34,7 @@ NUMBER_WORDS |= {"eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "
 NUMBER_WORDS |= {"thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "thousand": 1000}
 """Without "one", which is mostly no number; a parameter may be 1 where it stands."""
 FACTS_ALONE = ("open", "how", "aside")
+ASIDE = ("format", "example_wrong")
 GOAL = "Write the other goal, or another measure; where both are meant, write the same again."
 NEAR = 1e-5
 """Rows are shown with seven digits."""
@@ -296,8 +297,8 @@ def keep_choice_and_measures(known: TomlReply) -> TomlReply:
 def check_model_reply(reply: TomlReply, known: TomlReply, sentences: Sequence[str]) -> None:
     """Raise ParseError if a rule or measure of the facts is missing in a model or differs."""
     content = reply.content
-    # Such a reply blames an example, and holds no model.
-    if "example_wrong" in content:
+    # Such a reply blames an example, and mostly holds no model.
+    if "example_wrong" in content and "measure" not in content:
         return
     measures, rules = select_subtables(content, "measure"), select_subtables(content, "rule")
     facts = select_subtables(known.content, "rule")
@@ -337,7 +338,7 @@ def build_model_file(reply: TomlReply, known: TomlReply, sentences: Sequence[str
     measures, rules = select_subtables(facts, "measure"), select_subtables(facts, "rule")
     own_measures, own_rules = select_subtables(written, "measure"), select_subtables(written, "rule")
     content: dict[str, Any] = {"format": 3} | {key: one for key, one in facts.items() if key in SHARED}
-    content |= {key: one for key, one in written.items() if key not in (*SHARED, *FACTS_ALONE, "format")}
+    content |= {key: one for key, one in written.items() if key not in (*SHARED, *FACTS_ALONE, *ASIDE)}
     for key in ("copy", "input", "parameter"):
         content[key] = select_dict(facts, key) | select_dict(written, key)
     # One that repeats an input of the facts is the whole table, from which a repair took another out.
