@@ -66,7 +66,7 @@ def test_all_rows_of_a_result_are_a_table_of_each_library(sites: Path) -> None:
 
 
 def test_a_block_without_async_asks_and_loops_over_events_on_one_opening(sites: Path) -> None:
-    before = threading.active_count()
+    before = {*threading.enumerate()}
     with decisor.open(db=sites) as data:
         assert data.ask("Which site?", llm=planner()).answer == "elm"
         stream = data.stream("Which site?", llm=planner())
@@ -78,10 +78,9 @@ def test_a_block_without_async_asks_and_loops_over_events_on_one_opening(sites: 
             break  # ends that run
         assert stream.result.ask("And now?").answer == "elm"
     # Python 3.11 watches each worker's end in a thread of its own, which ends a moment after the worker.
-    for one in threading.enumerate():
-        if one.name.startswith("waitpid"):
-            one.join(10)
-    assert threading.active_count() <= before
+    for one in {*threading.enumerate()} - before:
+        one.join(10)
+    assert {*threading.enumerate()} <= before
     with pytest.raises(SetupError, match=r"nothing\.db"), decisor.open(db="nothing.db"):
         pass
 
