@@ -261,9 +261,11 @@ def check_units(subject: CheckSubject) -> Iterator[Finding]:
     """
     model = subject.model.model
     numbers = [name for name, value in model.parameters.items() if isinstance(value, int | float)]
+    units = {base_unit(model.units.get(name, "")) for name in numbers}
+    if model.functions or "" in units:
+        return
     for at, measure in enumerate(model.measures):
-        same = {"", base_unit(measure.unit), *CENTS}
-        if model.functions or any(base_unit(model.units.get(name, "")) in same for name in numbers):
+        if units & {base_unit(measure.unit), *CENTS}:
             continue
         of_unit = [
             one
@@ -475,7 +477,7 @@ def find_differing_places(one: Outcomes, two: Outcomes) -> list[int]:
     # Two models that give no outcome agree, and so do two that do not allow a candidate which only one can measure.
     alike = missing[0] & missing[1] | (missing[0] | missing[1]) & ~(one.allowed | two.allowed)
     first, second = np.where(alike, 0.0, one.values[:, 0]), np.where(alike, 0.0, two.values[:, 0])
-    if np.allclose(first, second, rtol=1e-6, equal_nan=True):
+    if np.allclose(first, second, rtol=1e-6):
         return [int(place) for place in np.flatnonzero(one.allowed != two.allowed)]
     distance = np.nan_to_num(np.abs(first - second), nan=np.inf)
     clear = distance > CLEAR * np.fmax(np.abs(first), np.abs(second))
