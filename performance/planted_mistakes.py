@@ -31,7 +31,7 @@ from decisor.decision_models.file import parse_model
 from decisor.session.decision_models import opened_model
 from decisor.session.model_tools import ModellingTool
 from decisor.session.open_sources import open_first_database
-from decisor.types import Finding
+from decisor.system.structured_files import Finding
 from planted.courses import COURSES
 from planted.crops import CROPS
 from planted.offers import OFFERS

@@ -11,7 +11,7 @@ from decisor.decision_models.checks import check_model, compare_models
 from decisor.decision_models.file import parse_model
 from decisor.decision_models.tool import explain_decision_model
 from decisor.session.decision_models import opened_model
-from decisor.types import Finding
+from decisor.system.structured_files import Finding
 
 RIGHT = (
     CLOSE

@@ -13,9 +13,11 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from decision_shops import factors_of, model_in_process, source_of
@@ -34,8 +36,7 @@ TRIALS = 4
 def point_of(case: Case, proposal: SolvedPlan) -> Point:
     amounts: list[int] = []
     for one in case.variables:
-        amounts_of = [row.amount for row in proposal.tables[one.name].rows]
-        chosen = dict(zip(proposal.chosen[one.name], amounts_of, strict=True))
+        chosen = proposal.chosen[one.name]
         amounts += [round(chosen.get(at, 0.0)) for at in range(len(case.world[one.table]))]
     return tuple(amounts)
 
@@ -94,6 +95,46 @@ async def compare_trials(case: Case, source: SqlTool) -> None:
     assert ranking.robustness == counts[ranking.options[0].name] / TRIALS
 
 
+async def compare_held_plan(case: Case, source: SqlTool) -> bool:
+    """What it costs to hold to the best plan and what that breaks, with gains and weights varied; False if skipped."""
+    inputs = {column: f"{case.table('item')}.{column}" for column in ("gain", "weight")}
+    if any(row[column] is None for row in case.world["item"] for column in inputs):
+        return False
+    factors = {column: await factors_of(source, name, "40 % each", TRIALS) for column, name in inputs.items()}
+    spreads = "".join(f'"{name}" = {{ spread = "40 % each" }}\n' for name in inputs.values())
+    model = await model_in_process(upgrade_text(f"{case.toml}\n[input]\n{spreads}"), source)
+    try:
+        point, ranking = point_of(case, solve_model(model)), rank_solved(model, trials=TRIALS)
+    finally:
+        model.close()
+    costs, broken, kept = list[Fraction](), Counter[str](), 0
+    for trial in range(TRIALS):
+        rows = [
+            {**row, **{column: row[column] * Fraction(str(of[at, trial])) for column, of in factors.items()}}
+            for at, row in enumerate(case.world["item"])
+        ]
+        drawn = replace(case, world={**case.world, "item": rows})
+        truth = drawn.solve()
+        if truth.status == "unbounded":
+            return False
+        names = [
+            one.name
+            for one in case.requirements
+            if not all(line.holds(point) for line in replace(drawn, requirements=(one,)).lines(drawn.world))
+        ]
+        broken.update(names)
+        kept += not names
+        costs += [] if names else [abs(drawn.value(point) - truth.best)]
+    held = ranking.held
+    assert held is not None and ranking.trials == TRIALS
+    assert (held.kept, dict(held.broken)) == (kept, dict(broken))
+    mean = float(sum(costs) / len(costs)) if costs else None
+    assert held.mean == (None if mean is None else pytest.approx(mean, rel=1e-9, abs=1e-9))
+    if costs:
+        assert held.high == pytest.approx(float(np.percentile([float(one) for one in costs], 95)), rel=1e-9, abs=1e-9)
+    return True
+
+
 def name_of(case: Case, point: Point) -> str:
     rows = zip(case.world["item"], point, strict=False)
     words = [row["name"] if amount == 1 else f"{amount} x {row['name']}" for row, amount in rows if amount]
@@ -131,6 +172,7 @@ async def check_many(numbers: Sequence[int], folder: Path) -> tuple[Counter[str]
                 counts[status] += 1
                 if status == "optimal" and case.number % 3 == 0:
                     await compare_trials(case, source)
+                    counts["held"] += await compare_held_plan(case, source)
             except (Exception, pytest.fail.Exception) as error:  # each is a finding
                 lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)]
                 words = f"{type(error).__name__} {str(error)[:400]} (lines {lines})"
@@ -144,7 +186,7 @@ async def check_many(numbers: Sequence[int], folder: Path) -> tuple[Counter[str]
 async def test_random_programs_come_out_as_a_look_at_every_point_says(tmp_path: Path) -> None:
     counts, wrong = await check_many(range(MODELS), tmp_path)
     assert not wrong, f"{len(wrong)} of {MODELS} programs\n" + "\n".join(wrong[:3])
-    assert min(counts[one] for one in ("optimal", "infeasible", "unbounded", "error")) >= 1, counts
+    assert min(counts[one] for one in ("optimal", "infeasible", "unbounded", "error", "held")) >= 1, counts
 
 
 def main() -> None:

@@ -5,14 +5,17 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from decision_shops import opened
+from decision_shops import factors_of, model_in_process, opened, source_of
 from decisor.decision_models.optimize import rank_or_solve, solve_model
 from decisor.decision_models.second_form import upgrade_text
 from decisor.decision_models.tool import ModelTool, describe_model
+from decisor.decision_record.build import points_of_trials
 from decisor.errors import ToolError
 from decisor.system.wording import format_ranking
+from decisor.views.rankings import plan_html
 
 pytest.importorskip("highspy")
 
@@ -121,3 +124,48 @@ async def test_every_plan_as_good_is_told_once_and_by_its_own_name(tmp_path: Pat
         ranking = await asyncio.to_thread(rank_or_solve, model, trials=0)
     assert len(set(ranking.ties)) == len(ranking.ties) == 4 and {one.outcome for one in ranking.options} == {12.0}
     assert all(" instead of " in name for name in ranking.ties[1:])
+
+
+async def test_holding_to_a_plan_costs_what_all_loads_say_and_breaks_what_its_weight_says(tmp_path: Path) -> None:
+    spreads = {"crate.value": "60 % each", "crate.weight": "20 % each"}
+    inputs = "".join(f'"{name}" = {{ spread = "{spread}" }}\n' for name, spread in spreads.items())
+    async with source_of(CRATES.replace("50.0", "51.0"), tmp_path / "crates.duckdb") as source:
+        values, weights = [await factors_of(source, name, spread, 40) for name, spread in spreads.items()]
+        model = await model_in_process(f"{LORRY}\n[input]\n{inputs}", source)
+        ranking = rank_or_solve(model, trials=40)
+        model.close()
+    costs, broken = [], 0
+    for trial in range(40):
+        crates = {
+            name: (value * values[at, trial], weight * weights[at, trial])
+            for at, (name, (value, weight)) in enumerate(CRATE.items())
+        }
+        loads = [set(some) for count in range(4) for some in itertools.combinations(crates, count)]
+        worth = {
+            frozenset(load): sum(crates[one][0] for one in load)
+            for load in loads
+            if sum(crates[one][1] for one in load) <= 51
+        }
+        if frozenset("bc") in worth:
+            costs.append(max(worth.values()) - worth[frozenset("bc")])
+        else:
+            broken += 1
+    held = ranking.held
+    assert held is not None and 5 < broken < 35 and max(costs) > 0
+    assert (held.kept, held.broken) == (len(costs), {"weight": broken})
+    assert held.mean == pytest.approx(np.mean(costs)) and held.high == pytest.approx(np.percentile(costs, 95))
+    # Where it is as good as the best plan of a trial, it stays best.
+    assert ranking.robustness == sum(cost == 0 for cost in costs) / 40
+    words = f"Held to, this plan keeps every rule in {len(costs)} of 40 trials. There it brings "
+    assert words in format_ranking(ranking) and f"It breaks weight in {broken}." in format_ranking(ranking)
+    assert words in str(plan_html(ranking)) and any(words in one.what for one in points_of_trials(ranking))
+
+
+async def test_a_plan_of_more_rows_than_are_shown_is_held_to_whole(tmp_path: Path) -> None:
+    tables = """CREATE TABLE crate AS SELECT 'c' || i AS crate, 1.0 AS value, 1.0 AS weight FROM range(1200) t(i);
+        INSERT INTO crate VALUES ('z', 0.0, 1.0); CREATE TABLE lorry AS SELECT 1200.0 AS most"""
+    reading = """[scenario.dear]\nopen = "Is z worth 5?"\nchange = "UPDATE crate SET value = 5 WHERE crate = 'z'"\n"""
+    async with opened(tmp_path, f"{LORRY}\n{reading}", tables) as model:
+        ranking = await asyncio.to_thread(rank_or_solve, model, trials=0)
+    (found,) = ranking.readings
+    assert (found.outcome, found.usual) == (1204.0, 1200.0)

@@ -29,7 +29,8 @@ from decisor.types import Question
 if TYPE_CHECKING:
     from decisor.decision_models.client import OpenModel
     from decisor.session.decision_models import DraftedModel
-    from decisor.types import Finding, Observation, Ranking
+    from decisor.system.structured_files import Finding
+    from decisor.types import Observation, Ranking
 
 
 DB = "Database of the model: a URL or a file."

@@ -30,7 +30,7 @@ from decisor.types import Decision
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from decisor.types import Finding
+    from decisor.system.structured_files import Finding
 
 
 UNWRAPPED = 100_000

@@ -27,8 +27,8 @@ from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import check_joint_outcomes, find_null_cells
 from decisor.decision_models.schema import Input
 from decisor.errors import ToolError
+from decisor.system.structured_files import Finding
 from decisor.system.wording import format_amount, format_count
-from decisor.types import Finding
 
 
 @dataclass(frozen=True)

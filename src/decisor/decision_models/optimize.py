@@ -17,7 +17,18 @@ from decisor.decision_models.ranking import NO_READING, compare_parts, describe_
 from decisor.decision_models.turning_points import FACTOR, build_knobs, find_turns_of_knob
 from decisor.errors import ToolError
 from decisor.system.wording import format_amount, format_count
-from decisor.types import AmountPlan, Option, PlanRow, PlanTable, Ranking, ScenarioOutcome, Turn, Value, Winner
+from decisor.types import (
+    AmountPlan,
+    HeldPlan,
+    Option,
+    PlanRow,
+    PlanTable,
+    Ranking,
+    ScenarioOutcome,
+    Turn,
+    Value,
+    Winner,
+)
 
 ENUMERATE_SECONDS = 60.0
 SURELY_ENUMERABLE = 2_000
@@ -68,8 +79,8 @@ class SolvedPlan:
     broken: dict[str, Reason] = field(default_factory=dict)
     """Rules that only a query can tell, and the plan breaks."""
     tables: dict[str, PlanTable] = field(default_factory=dict)
-    chosen: dict[str, Sequence[int]] = field(default_factory=dict)
-    """Numbers of the rows that are not 0, by table."""
+    chosen: dict[str, dict[int, float]] = field(default_factory=dict)
+    """By table, the numbers of the rows that are not 0, and their amounts."""
     rules: dict[str, RuleState] = field(default_factory=dict)
     reduced: dict[str, tuple[int, Rows]] = field(default_factory=dict)
     """How many amounts of a table are 0 at a price, and the ``label`` and ``price`` of the nearest."""
@@ -77,6 +88,8 @@ class SolvedPlan:
     """Rules that cannot hold together: how many of their rows, and the first of them."""
     faults: dict[str, tuple[int, Rows]] = field(default_factory=dict)
     """Rules that the data alone break."""
+    held: tuple[float, tuple[str, ...]] = (float("nan"), ())
+    """The objective that the plan held to has on these data, and the rules that it breaks there."""
 
     @property
     def measures(self) -> dict[str, float | None]:
@@ -160,9 +173,9 @@ def propose(model: OpenModel, seconds: float, scenario: str, changes: str, **req
             case "broken":
                 plan.broken[name] = Reason(value, tuple(more))
             case "plan":
-                cells = tuple(PlanRow(row["label"], row["amount"], row["now"]) for row in more)
-                plan.tables[name] = PlanTable(name, value["rows"], value["used"], value["unit"], cells)
-                plan.chosen[name] = [row["row"] for row in more]
+                plan.chosen[name] = dict(zip(value["places"], value["amounts"], strict=True))
+                cells = tuple(PlanRow(**row) for row in more)
+                plan.tables[name] = PlanTable(name, value["rows"], len(value["places"]), value["unit"], cells)
             case "rule":
                 plan.rules[name] = RuleState(value["rows"], value["binding"], value["slack"], more)
             case "reduced":
@@ -171,6 +184,8 @@ def propose(model: OpenModel, seconds: float, scenario: str, changes: str, **req
                 plan.conflict[name] = (value, more)
             case "fault":
                 plan.faults[name] = (value, more)
+            case "held":
+                plan = replace(plan, held=(float("nan") if value is None else value, tuple(more)))
     return plan
 
 
@@ -354,51 +369,59 @@ def rank_solved(
     left = min(TRIAL_SECONDS, seconds - (time.monotonic() - began))
     if not trials or stopped or left <= 0 or not model.model.varied:
         return ranking
-    return add_solved_trials(model, ranking, best.choice, trials, left, scenario, changes)
+    return add_solved_trials(model, ranking, best, trials, left, scenario, changes)
 
 
 def add_solved_trials(
-    model: OpenModel,
-    ranking: Ranking,
-    best: tuple[str, ...],
-    trials: int,
-    seconds: float,
-    scenario: str,
-    changes: str,
+    model: OpenModel, ranking: Ranking, best: SolvedPlan, trials: int, seconds: float, scenario: str, changes: str
 ) -> Ranking:
-    """Solve each trial as a program of its own and add the winners to a ranking.
+    """Solve each trial as a program of its own, and add the winners to a ranking and what it costs to hold to ``best``.
 
-    The share of the trials in which ``best`` wins is the robustness.
+    Robustness is the share of the trials in which ``best`` wins, or is as good as the plan that does.
     """
     began, counts = time.monotonic(), Counter[tuple[str, ...]]()
-    names = {NONE_ALLOWED: "none allowed"}
+    names, sign = {NONE_ALLOWED: "none allowed"}, 1.0 if ranking.goal == "min" else -1.0
+    held = {
+        name: {"rows": best.tables[name].count, "places": [*rows], "amounts": [*rows.values()]}
+        for name, rows in best.chosen.items()
+    }
+    breaks, costs, kept = Counter[str](), list[float](), 0
     for seed in range(trials):
         left = seconds - (time.monotonic() - began)
         if left <= 0:
             break
         try:
-            plan = propose(model, left, scenario, changes, seed=seed)
+            plan = propose(model, left, scenario, changes, seed=seed, held=held)
         except (TimeOver, ToolError):
             break
         # A solution at the time limit is not proved best, so the trial has no winner.
         if plan.status not in ("optimal", "infeasible"):
             break
         shut_out = plan.status == "infeasible" or plan.broken
-        choice = NONE_ALLOWED if shut_out else plan.choice
+        choice, (value, broken) = NONE_ALLOWED if shut_out else plan.choice, plan.held
         names.setdefault(choice, plan.name())
+        breaks.update(broken)
+        kept += not broken
+        if not broken and not shut_out:
+            is_best = bool(is_tied(np.array([value]), plan.value).all())
+            costs.append(0.0 if is_best else sign * (value - plan.value))
+            choice = best.choice if is_best else choice
         counts[choice] += 1
     done = counts.total()
     if not done:
         return replace(ranking, covered=f"No trial was solved in {seconds:.0f} s")
+    names[best.choice] = best.name()
     winners = tuple(Winner(names[choice], count / done) for choice, count in counts.most_common())
     cut = f", {done:,} of {trials:,} in {seconds:.0f} s" if done < trials else ""
+    mean, high = (float(np.mean(costs)), float(np.percentile(costs, 95))) if costs else (None, None)
     return replace(
         ranking,
-        robustness=counts[best] / done,
+        robustness=counts[best.choice] / done,
         trials=done,
         winners=winners,
         varied=tuple(f"{column.name} {column.spread}" for column in model.model.varied),
         covered=f"Each trial was solved anew{cut}",
+        held=HeldPlan(kept, dict(breaks.most_common()), mean, high),
     )
 
 
@@ -484,7 +507,7 @@ def solve_readings(model: OpenModel, best: SolvedPlan, seconds: float) -> Iterat
 def hold_plan(model: OpenModel, plan: SolvedPlan) -> list[tuple[str, int, float]]:
     """Return what holds the first table to the rows of a plan: whole amounts as they are, the others 0."""
     name, table = next(iter(plan.tables.items()))
-    amounts = dict(zip(plan.chosen[name], (row.amount for row in table.rows), strict=True))
+    amounts = plan.chosen[name]
     whole = all(one.kind != "continuous" for one in model.model.unknowns if one.name == name)
     return [(name, row, amounts.get(row, 0.0)) for row in range(table.count) if whole or row not in amounts]
 

@@ -44,7 +44,7 @@ from decisor.sandbox.engine import TOKEN
 from decisor.semantics.relevant import NAME as DEFINITIONS
 from decisor.system.secrets import hide_password, redact_event
 from decisor.system.serialization import finite_json_value
-from decisor.system.wording import format_count, format_share, reading_lines
+from decisor.system.wording import format_count, format_held_plan, format_share, reading_lines
 from decisor.trace import events
 from decisor.trace.events import (
     OTHER_READING,
@@ -217,6 +217,10 @@ def points_of_trials(ranking: Ranking) -> Iterator[OpenPoint]:
             yield OpenPoint(
                 "How robust the choice is was not measured.", "Spreads for the inputs of the model, and trials."
             )
+    elif ranking.held:
+        # Another plan soon wins, though by little: how often one does says less than what it costs to hold to this one.
+        if ranking.robustness < SURE:
+            yield OpenPoint(format_held_plan(ranking), "Slack in the rules that it breaks; a new plan for new figures.")
     elif ranking.robustness < SURE:
         others = ", ".join(
             f"{one.name} in {format_share(one.share)}" for one in ranking.winners if one.name not in ranking.ties

@@ -27,8 +27,9 @@ from decisor.semantics.definitions import (
     ValueWords,
     section_title,
 )
+from decisor.system.structured_files import Finding
 from decisor.system.wording import format_count
-from decisor.types import Finding, Observation, Table
+from decisor.types import Observation, Table
 
 
 class SandboxedDatabase(Protocol):

@@ -46,11 +46,12 @@ from decisor.session.sources import Place
 from decisor.system.text import fit_on_one_line
 from decisor.tools.abilities import Database
 from decisor.trace.events import OTHER_READING, MeaningChoice, Note
-from decisor.types import LLM, Action, Decision, Finding, Observation, Pitfall, Question, Record, Tool
+from decisor.types import LLM, Action, Decision, Observation, Pitfall, Question, Record, Tool
 
 if TYPE_CHECKING:
     from decisor.databases.schema import TableInfo
     from decisor.semantics.check import SandboxedDatabase
+    from decisor.system.structured_files import Finding
 
 
 T = TypeVar("T", bound=Tool)

@@ -33,11 +33,11 @@ from decisor.parsing.toml_reply import format_toml
 from decisor.semantics.definitions import Definitions
 from decisor.system.serialization import DocumentFormat
 from decisor.system.settings import IMPORT_PATH, import_named_module
-from decisor.system.structured_files import TomlFile
+from decisor.system.structured_files import Finding, TomlFile
 from decisor.system.text import quote_identifier
 from decisor.system.wording import format_count, format_ranking
 from decisor.tools.abilities import Database
-from decisor.types import BulkSource, Finding, Observation, Question, Record, Tool, Value, WhatIf
+from decisor.types import BulkSource, Observation, Question, Record, Tool, Value, WhatIf
 
 if TYPE_CHECKING:
     from decisor.decision_models.client import OpenModel

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from decisor.errors import ModelMistake, SetupError
 from decisor.system.serialization import SECTION_NAME, DecodeError, DocumentFormat, DocumentPath
@@ -174,3 +175,22 @@ def format_faults(faults: Sequence[tuple[int, str]]) -> str:
     lines = [(f"line {line}: " if line else "") + fit_on_one_line(words, LONGEST_FAULT) for line, words in faults]
     more = [f"and {len(faults) - SHOWN_FAULTS} more"] if len(faults) > SHOWN_FAULTS else []
     return "; ".join([*lines[:SHOWN_FAULTS], *more]) + "."
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A problem that a check reports. number: of the check, 0 if checks have none. line: in the file, 0 if unknown.
+
+    A ``doubt`` may be right as it is.
+    """
+
+    number: int
+    line: int
+    words: str
+    kind: Literal["error", "doubt"] = "error"
+
+    def __str__(self) -> str:
+        # Some checks name the line in their words already.
+        place = f"line {self.line}: " if self.line and not self.words.startswith("line ") else ""
+        check = f" (check {self.number})" if self.number else ""
+        return f"{place}{'' if self.kind == 'error' else 'doubt: '}{self.words}{check}"

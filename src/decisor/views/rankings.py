@@ -75,11 +75,13 @@ def plan_html(ranking: Ranking | None) -> Html | None:
     if ranking is None or ranking.plan is None:
         return None
     limits = [tag("li", line) for line in ranking.plan.rules]
+    trials = format_robustness(ranking) if ranking.held else ""
     return tag(
         "section",
         tag("h2", "The plan"),
         *map(plan_table_html, ranking.plan.tables),
         *([tag("h3", "What limits it"), tag("ul", *limits)] if limits else []),
+        *([tag("h3", "If the inputs vary"), tag("p", trials)] if trials else []),
         cls="evidence",
         aria_label="The plan",
     )

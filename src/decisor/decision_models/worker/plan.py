@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlglot import exp
 
 from decisor.decision_models.schema import DecisionModel, RowChoice, Rule, Unknown, name_part
@@ -53,6 +54,9 @@ STEPS = 5
 """So many rows of a program with whole numbers are solved again with one more."""
 NAMED_PRICES = 3
 TIGHT = 1e-7
+ROUNDING = 1e-6
+"""Relative: so much may the solver's amounts miss a bound."""
+BY_QUERY = ("exists", "absent")
 TURNED = {"<=": ">", ">=": "<", "<": ">=", ">": "<="}
 RULE_ROWS = "rows_of_rule"
 
@@ -414,7 +418,8 @@ def propose_plan(
 
     The request has ``seconds``; ``forced``, triples of table, row and amount; ``required``, a name and whether its row
     is to be in the plan or out of it; ``excluded``, rows of the first table that may not be all and only those chosen;
-    ``seed`` for a trial; ``stepped``, whether rows are solved again with one more; and the ``columns`` by table.
+    ``seed`` for a trial; ``held``, the plan that is judged beside the best one; ``stepped``, whether rows are solved
+    again with one more; and the ``columns`` by table.
     """
     with changed_inputs(db, model, parts, before, request.get("seed")):
         symbols = Symbols(db, {name: tuple(map(str.lower, names)) for name, names in request["columns"].items()})
@@ -446,6 +451,8 @@ def propose_plan(
             out += reduced_rows(program, solution)
         elif solution.status == "infeasible" and request.get("seed") is None:
             out += conflict_rows(program)
+        if "held" in request:
+            out.append(judge_held_plan(program, request["held"]))
         return Table(("kind", "name", "value", "rows"), tuple(out))
 
 
@@ -461,16 +468,10 @@ def exclude_choice(program: Program, rows: Sequence[int]) -> None:
 
 def measure_plan(program: Program, solution: Solution) -> list[tuple[Value, ...]]:
     """Write the plan as tables, and measure it by the model's SQL."""
-    db, model, parts = program.db, program.model, program.parts
+    db, model = program.db, program.model
     amounts = np.where(np.array(program.matrix.whole), np.round(solution.amounts), solution.amounts)
     amounts[np.abs(amounts) < 1e-9] = 0.0
-    out: list[tuple[Value, ...]] = []
-    decided: list[RowChoice | Unknown] = [*model.choices, *model.unknowns]
-    for one in decided:
-        out += write_plan_table(program, one, amounts)
-    for name, statement in parts.tables.items():
-        if name in program.symbols.lists:
-            execute_statement(db, statement, f"CREATE TEMP VIEW {quote_identifier(name)} AS {statement.text}")
+    out = write_plan(program, amounts)
     for measure in model.measures:
         for part, sql in write_parts(model, measure, False).items():
             value = query_number(db, parse_query(name_part(measure, part), sql, model.parameters))
@@ -481,16 +482,77 @@ def measure_plan(program: Program, solution: Solution) -> list[tuple[Value, ...]
         if rule.price and own:
             price = sign * sum(abs(program.matrix.cost[unknown]) * float(amounts[unknown]) for unknown in own)
             out.append(("part", rule.price.into or model.first.name, price, f"rule {rule.name}"))
-    for name, statement in parts.rules.items():
-        if model.rule(name).form in ("exists", "absent"):
-            found = first_broken_rows(db, statement, 1)
-            if name in parts.exists:
+    return out + broken_by_query(program)
+
+
+def write_plan(program: Program, amounts: Floats) -> list[tuple[Value, ...]]:
+    """Write amounts as the tables of what is decided, with the named tables that read them; return the former."""
+    decided: list[RowChoice | Unknown] = [*program.model.choices, *program.model.unknowns]
+    out = [write_plan_table(program, one, amounts) for one in decided]
+    for name, statement in program.parts.tables.items():
+        if name in program.symbols.lists:
+            view = f"CREATE OR REPLACE TEMP VIEW {quote_identifier(name)} AS {statement.text}"
+            execute_statement(program.db, statement, view)
+    return out
+
+
+def broken_by_query(program: Program) -> list[tuple[Value, ...]]:
+    """Return the rules that only a query can tell, and the plan that was written breaks."""
+    out: list[tuple[Value, ...]] = []
+    for name, statement in program.parts.rules.items():
+        if program.model.rule(name).form in BY_QUERY:
+            found = first_broken_rows(program.db, statement, 1)
+            if name in program.parts.exists:
                 found = [] if found else [(1, {})]
             out += [("broken", name, count, [plain_cells(row or {})]) for count, row in found]
     return out
 
 
-def write_plan_table(program: Program, one: RowChoice | Unknown, amounts: Floats) -> list[tuple[Value, ...]]:
+def judge_held_plan(program: Program, held: Mapping[str, Mapping[str, Any]]) -> tuple[Value, ...]:
+    """Return the objective of a plan on these data, and the rules that it breaks here.
+
+    held: by table, how many ``rows`` it had, the ``places`` of those that are not 0, and their ``amounts``.
+    """
+    matrix = program.matrix
+    amounts, broken = np.zeros(len(matrix.low)), {row.rule for row in program.faults}
+    for name, table in held.items():
+        first, count = program.starts[name]
+        if count != table["rows"]:
+            return ("held", "", None, [*broken, f"rows of {name}"])
+        amounts[first + np.array(table["places"], np.int64)] = table["amounts"]
+    beyond_bounds = find_beyond(amounts, np.array(matrix.low), np.array(matrix.high))
+    broken |= {
+        f"bounds of {name}" for name, (first, count) in program.starts.items() if beyond_bounds[first:][:count].any()
+    }
+    rows, unknowns, values = matrix.cells()
+    least, greatest = np.array(matrix.least), np.array(matrix.greatest)
+
+    def activity() -> Floats:
+        return np.bincount(rows, values * amounts[unknowns], len(least))
+
+    # A soft rule is missed by no more than the amounts make necessary.
+    is_slack = np.isin(unknowns, [unknown for _, unknown in program.slacks])
+    of_slacks, missing = rows[is_slack], activity()
+    short = np.where(values[is_slack] > 0, (least - missing)[of_slacks], (missing - greatest)[of_slacks])
+    amounts[unknowns[is_slack]] = np.maximum(short, 0.0)
+    broken |= {program.rows[at].rule for at in np.flatnonzero(find_beyond(activity(), least, greatest))}
+    objective = sum(value * (amounts[unknown] if unknown >= 0 else 1.0) for unknown, value in matrix.cost.items())
+    if any(rule.form in BY_QUERY for rule in program.model.rules):
+        write_plan(program, amounts)
+        broken |= {str(name) for _, name, *_ in broken_by_query(program)}
+    return ("held", "", float(objective), sorted(broken))
+
+
+def find_beyond(values: Floats, least: Floats, greatest: Floats) -> NDArray[np.bool_]:
+    """Return whether each value is below the least or above the greatest, by more than the solver's rounding."""
+    beyond = np.zeros(len(values), np.bool_)
+    for end, sign in ((least, -1.0), (greatest, 1.0)):
+        known = np.isfinite(end)
+        beyond[known] |= sign * (values - end)[known] > ROUNDING * np.maximum(1.0, np.abs(end[known]))
+    return beyond
+
+
+def write_plan_table(program: Program, one: RowChoice | Unknown, amounts: Floats) -> tuple[Value, ...]:
     """Write what is decided as a table under its name, and return its rows that are not 0."""
     db, name = program.db, quote_identifier(one.name)
     first, count = program.starts[one.name]
@@ -498,7 +560,9 @@ def write_plan_table(program: Program, one: RowChoice | Unknown, amounts: Floats
     db.register("__amounts", {"i": np.arange(first, first + count), "v": own})
     source = f"{quote_identifier(AS_LIST + one.name.lower())} AS u JOIN __amounts AS a ON u.amount[1].i = a.i"
     where = " WHERE a.v > 0.5" if isinstance(one, RowChoice) else ""
-    db.execute(f"CREATE TEMP TABLE {name} AS SELECT u.* REPLACE (a.v AS amount) FROM {source}{where} ORDER BY a.i")
+    db.execute(
+        f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT u.* REPLACE (a.v AS amount) FROM {source}{where} ORDER BY a.i"
+    )
     part = f"{'choice' if isinstance(one, RowChoice) else 'unknown'}.{one.name}"
     label, now = program.label(one), "NULL"
     if isinstance(one, Unknown) and one.now:
@@ -507,12 +571,11 @@ def write_plan_table(program: Program, one: RowChoice | Unknown, amounts: Floats
     cells = f"__row, CAST({label} AS VARCHAR), amount, CAST({now} AS DOUBLE)"
     found = program.run(f"{part}.label", f"SELECT {cells} FROM {rows} ORDER BY __row").fetchall()
     db.unregister("__amounts")
-    shown = [
-        {"row": row, "label": str(text), "amount": amount, "now": today}
-        for row, text, amount, today in found[:MOST_ROWS]
-    ]
-    unit = one.unit if isinstance(one, Unknown) else ""
-    return [("plan", one.name, {"unit": unit, "rows": count, "used": len(found)}, shown)]
+    shown = [{"label": str(text), "amount": amount, "now": today} for _, text, amount, today in found[:MOST_ROWS]]
+    table = {"unit": one.unit if isinstance(one, Unknown) else "", "rows": count}
+    # Of these all, so that the plan can be held to.
+    table |= {"places": [row for row, *_ in found], "amounts": [amount for _, _, amount, _ in found]}
+    return ("plan", one.name, table, shown)
 
 
 def rule_rows(program: Program, solution: Solution, step_seconds: float) -> list[tuple[Value, ...]]:
