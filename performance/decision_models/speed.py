@@ -199,7 +199,7 @@ def measured(
     together, busy = time.perf_counter() - began, cpu(model) - before
     assert np.allclose(outcomes.values[:, 0], values, rtol=1e-9)
     alone = model.outcomes(range(SAMPLE), one_by_one=True).seconds / SAMPLE * len(values)
-    order = outcomes.order("min")
+    order = outcomes.order()
     before = cpu(model)
     trials = model.trials(order[:BEST], settings.trials)
     shaking = cpu(model) - before
@@ -212,7 +212,7 @@ def measured(
     print(
         f"  {settings.trials} trials over the best {min(BEST, len(order))}: {trials.seconds:.1f} s "
         f"(CPU {shaking:.1f} s); "
-        f"the best wins {np.mean(trials.winners('min') == 0):.0%}"
+        f"the best wins {np.mean(trials.winners() == 0):.0%}"
     )
     print(f"  the worker held at most {peak(model):.0f} MB")
 

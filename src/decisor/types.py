@@ -225,8 +225,9 @@ class Ranking:
     ``excluded`` are the nearest of these, ``excluded_by`` counts them by rule. ``stopped``: what ended it early.
     ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed.
     ``left_out``: cells without a value that a sum or a mean passes over. ``plan``: the solver's amounts. ``held``: the
-    cost of holding to it in trials. ``today``: the outcome of what is chosen today, or of doing nothing. ``parts``: add
-    up to the best outcome. ``readings``: the winner where an open question is read the other way.
+    cost of holding to it in trials. ``near``: how the next measure decided between outcomes that are near to the best.
+    ``today``: the outcome of what is chosen today, or of doing nothing. ``parts``: add up to the best outcome.
+    ``readings``: the winner where an open question is read the other way.
     """
 
     measure: str
@@ -252,6 +253,7 @@ class Ranking:
     left_out: tuple[str, ...] = ()
     plan: AmountPlan | None = None
     held: HeldPlan | None = None
+    near: str = ""
     today: float | None = None
     parts: tuple[MeasurePart, ...] = ()
     readings: tuple[ScenarioOutcome, ...] = ()

@@ -49,7 +49,7 @@ def compare(case: Case, expected: Sequence[Outcome], got: Outcomes, trial: int |
     end: tuple[Any, ...] = () if trial is None else (trial,)
     for at, one in enumerate(expected):
         for name, value in one.values.items():
-            here = got.values[(at, got.measures.index(name), *end)]
+            here = got.values[(at, got.names.index(name), *end)]
             assert close(value, here), (name, case.groups[at], value and float(value), here)
         broken = {rule for number, rule in enumerate(got.rules) if got.broken[(at, number, *end)]}
         assert broken == set(one.broken), (case.groups[at], broken, one.broken)
@@ -90,7 +90,7 @@ def compare_front(case: Case, expected: Sequence[Outcome], got: Outcomes) -> Non
         for at, own in costs.items()
         if not any(all(a <= b for a, b in zip(other, own, strict=True)) and other != own for other in costs.values())
     }
-    order = got.order("min")
+    order = got.order()
     goals: Any = [one.goal for one in case.measures]
     here = find_pareto_front(np.round(got.values[order], 9), goals)
     assert {int(at) for at, hit in zip(order, here, strict=True) if hit} == on

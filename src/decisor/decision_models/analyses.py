@@ -65,7 +65,7 @@ def compare_scenarios(model: OpenModel, now: Outcomes) -> ScenarioComparison:
     """
     names = (NOW, *(one.name for one in model.model.scenarios))
     every = [now, *(model.outcomes(now.candidates.tolist(), scenario=name, most=1) for name in names[1:])]
-    order = now.order(model.model.first.goal)
+    order = now.order()
     usual = int(order[0]) if len(order) else None
     columns = [np.where(one.allowed, one.values[:, 0], np.nan) for one in every]
     scenes = tuple(build_scenario_outcome(model, name, one, usual) for name, one in zip(names, every, strict=True))
@@ -111,8 +111,8 @@ def compute_swings(
     Raises:
         ToolError: a statement fails.
     """
-    goal, until = model.model.first.goal, time.monotonic() + seconds
-    contenders = outcomes.candidates[outcomes.order(goal)[:CONTENDERS]].tolist()
+    until = time.monotonic() + seconds
+    contenders = outcomes.candidates[outcomes.order()[:CONTENDERS]].tolist()
     swings = []
     for column in model.model.varied if len(contenders) > 1 else ():
         left = until - time.monotonic()
@@ -122,26 +122,28 @@ def compute_swings(
         # Only trials that all contenders have finished can be compared.
         known = shaken.known.all(axis=0)
         if known.any():
-            swings.append(compute_swing(column.name, column.spread, compute_leads(shaken, goal)[known]))
+            swings.append(
+                compute_swing(column.name, column.spread, compute_leads(shaken)[known], shaken.best[0][known])
+            )
     return tuple(sorted(swings, key=lambda swing: swing.low - swing.high))
 
 
-def compute_swing(name: str, spread: str, leads: NDArray[np.float64]) -> Swing:
-    """Compute the swing of an input from the leads of its trials.
+def compute_swing(name: str, spread: str, leads: NDArray[np.float64], stays: NDArray[np.bool_]) -> Swing:
+    """Compute the swing of an input from the leads of its trials, and whether the best stays best in each.
 
     A trial in which the best is shut out, or nothing else is allowed, has no lead.
     """
     finite = leads[np.isfinite(leads)]
     low, high = np.percentile(finite, MIDDLE) if len(finite) else (0.0, 0.0)
-    return Swing(name, spread, float(low), float(high), float((leads >= 0).mean()))
+    return Swing(name, spread, float(low), float(high), float(stays.mean()))
 
 
-def compute_leads(shaken: Outcomes, goal: Goal) -> NDArray[np.float64]:
+def compute_leads(shaken: Outcomes) -> NDArray[np.float64]:
     """Compute the lead of the first candidate over the best other one in each trial, shape (t,).
 
     In the measure's unit: below 0 if it is behind, -inf if it is not allowed, inf if no other is.
     """
-    costs = shaken.costs(goal)
+    costs = shaken.costs()
     # If no candidate is allowed, inf - inf is nan.
     with np.errstate(invalid="ignore"):
         leads = costs[1:].min(axis=0) - costs[0]
@@ -175,9 +177,7 @@ class BaseOutcomes:
 def compute_base_outcomes(model: OpenModel) -> BaseOutcomes:
     """Compute the outcomes of all candidates; raise ToolError if a statement fails."""
     outcomes = model.outcomes(most=3)
-    return BaseOutcomes(
-        outcomes, tuple(outcomes.order(model.model.first.goal).tolist()), rank_outcomes(model, outcomes)
-    )
+    return BaseOutcomes(outcomes, tuple(outcomes.order().tolist()), rank_outcomes(model, outcomes))
 
 
 def find_candidate_or_none(model: OpenModel, name: str) -> int | None:
@@ -558,7 +558,7 @@ def answer_turning_points(model: OpenModel, base: BaseOutcomes, target: int | No
             build_cited_records([{"candidate": names.name(best), "rank": 1}]),
             f"{names.name(best)} wins as the data are.",
         )
-    numbers = choose_contenders(base.outcomes, model.model.first.goal, best, *([] if target is None else [target]))
+    numbers = choose_contenders(base.outcomes, best, *([] if target is None else [target]))
     turns = tuple(find_turning_points(model, numbers, best, target, seconds))
     whom = "another candidate" if target is None else names.name(target)
     lines = [

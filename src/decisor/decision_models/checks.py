@@ -215,7 +215,7 @@ def check_inputs(subject: CheckSubject) -> Iterator[Finding]:
             yield Finding(8, line, words)
             continue
         for name, wanted in [*((name, 1) for name in column.raises), *((name, -1) for name in column.lowers)]:
-            at = subject.outcomes.measures.index(name)
+            at = subject.outcomes.names.index(name)
             step = shaken.values[:, at] - subject.outcomes.values[:, at]
             scale = np.abs(subject.outcomes.values[:, at])
             against = wanted * step < -1e-9 * np.where(np.isnan(scale), 0, scale)
@@ -330,7 +330,7 @@ def check_row_order(subject: CheckSubject) -> Iterator[Finding]:
         turned = subject.rerun()
     finally:
         model.job("reverse", {}, 60)
-    for at, name in enumerate(turned.measures):
+    for at, name in enumerate(turned.names):
         # Another order of a sum changes its last digits.
         if not np.allclose(turned.values[:, at], outcomes.values[:, at], rtol=1e-7, equal_nan=True):
             yield Finding(13, model.model.line("measure", name, "sql"), f"measure.{name} {words}")
@@ -450,7 +450,7 @@ def find_model_difference(subject: CheckSubject, other: OpenModel) -> Difference
 def find_minor_difference(subject: CheckSubject, two: Outcomes, names: Sequence[str]) -> Difference | None:
     """Find a difference in a measure that does not decide, or in which rule shuts a candidate out."""
     one, model = subject.outcomes, subject.model.model
-    for measure in [name for name in one.measures[1:] if name in two.measures]:
+    for measure in [name for name in one.names[1:] if name in two.names]:
         first, second = one.of(measure), two.of(measure)
         if not np.allclose(first, second, rtol=1e-6, equal_nan=True):
             place = int(np.argmax(~np.isclose(first, second, rtol=1e-6, equal_nan=True)))

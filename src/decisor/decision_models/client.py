@@ -99,11 +99,9 @@ class OpenModel:
     deadline: float = float("inf")
     """Moment (``time.monotonic``) at which every request ends: with the results so far if its caller gave seconds,
     else with TimeOver."""
-    names: tuple[str, ...] = field(init=False)
     rules: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.names = tuple(one.name for one in self.model.measures)
         self.rules = tuple(one.name for one in self.model.tested)
 
     def lay_over(self, model: DecisionModel) -> OpenModel:
@@ -154,7 +152,10 @@ class OpenModel:
             ToolError: a statement fails; the message has its line.
         """
         chosen = list(range(len(self.candidates.places))) if candidates is None else [int(one) for one in candidates]
-        gathered, progress = OutcomeCollector(chosen, self.names, self.rules), progress or counter_of("candidate")
+        gathered, progress = (
+            OutcomeCollector(chosen, self.model.measures, self.rules),
+            progress or counter_of("candidate"),
+        )
         wish = {
             "scenario": scenario,
             "changes": changes,
@@ -227,7 +228,7 @@ class OpenModel:
     ) -> Outcomes:
         """Compute trials of candidates. what: "seeds" or "factors", the kind of ``each``."""
         count, progress = len(each), progress or counter_of("trial")
-        gathered = OutcomeCollector(chosen, self.names, self.rules, count)
+        gathered = OutcomeCollector(chosen, self.model.measures, self.rules, count)
         began, at, stopped, seconds = time.monotonic(), 0, "", self._bounded(seconds)
         most = self._most_trials(max(1, len(chosen)))
         # One by one, even a few trials may take long: the first tells what the next cost.

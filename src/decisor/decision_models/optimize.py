@@ -13,7 +13,7 @@ import numpy as np
 from decisor.decision_models.candidates import LIMIT, explain_broken_rule, format_rule_value
 from decisor.decision_models.client import FIRST, MORE_SECONDS, TIME_OVER, OpenModel, Progress, TimeOver
 from decisor.decision_models.outcomes import Reason, is_tied, measure_lead, relative_distance
-from decisor.decision_models.ranking import NO_READING, compare_parts, describe_not_computed, rank_model
+from decisor.decision_models.ranking import NO_READING, compare_parts, describe_near, describe_not_computed, rank_model
 from decisor.decision_models.turning_points import FACTOR, build_knobs, find_turns_of_knob
 from decisor.errors import ToolError
 from decisor.system.wording import format_amount, format_count
@@ -292,7 +292,8 @@ def find_other_plans(
     began, name, options = time.monotonic(), model.model.first.name, list[Option]()
     # One constraint can exclude a yes-or-no choice but no other, so only such a choice has a second best.
     binary = bool(model.model.choices) or model.model.unknowns[0].kind == "binary"
-    excluded = [next(iter(best.chosen.values()))] if best.status == "optimal" and binary else []
+    is_near = bool(model.model.first.within)  # then a runner-up may be better by the first measure
+    excluded = [next(iter(best.chosen.values()))] if best.status == "optimal" and binary and not is_near else []
     # Others as good are asked for until one is worse.
     while 0 < len(excluded) <= MOST_TIES and (left := seconds - (time.monotonic() - began)) > 1:
         try:
@@ -361,6 +362,7 @@ def rank_solved(
         plan=build_plan(model, best),
         parts=compare_parts(first.name, best.parts_of(first.name), parts),
         today=None if scenario or changes else first.now,
+        near=describe_near(model.model, figures["bound"], "plans") if first.within and not stopped else "",
     )
     if not scenario and not changes:
         left = seconds - (time.monotonic() - began)
@@ -403,8 +405,8 @@ def add_solved_trials(
         breaks.update(broken)
         kept += not broken
         if not broken and not shut_out:
-            is_best = bool(is_tied(np.array([value]), plan.value).all())
-            costs.append(0.0 if is_best else sign * (value - plan.value))
+            is_best = is_as_good(model, value, plan)
+            costs.append(0.0 if is_best else max(0.0, sign * (value - plan.value)))
             choice = best.choice if is_best else choice
         counts[choice] += 1
     done = counts.total()
@@ -442,7 +444,7 @@ def find_solved_turning_points(model: OpenModel, best: SolvedPlan, seconds: floa
         plan, held = both(factor)
         if plan.status == "infeasible":
             return -1
-        if held.parts and is_tied(np.array([held.value]), plan.value).all():
+        if plan is held or (held.parts and is_as_good(model, held.value, plan)):
             return 0
         plans.setdefault(plan.choice, plan)
         return list(plans).index(plan.choice)
@@ -482,6 +484,11 @@ def solve_beside(
     return plan, solved(hold_plan(model, best))
 
 
+def is_as_good(model: OpenModel, value: float, plan: SolvedPlan) -> bool:
+    """Return whether an outcome is as good as that of a best plan; unknown, so False, if the next measure decides."""
+    return not model.model.first.within and bool(is_tied(np.array([value]), plan.value).all())
+
+
 def list_conflicting_rules(plan: SolvedPlan) -> list[str]:
     return [*plan.faults, *(name for name in plan.conflict if not name.startswith("take of"))]
 
@@ -498,7 +505,7 @@ def solve_readings(model: OpenModel, best: SolvedPlan, seconds: float) -> Iterat
             continue
         name = name_other_plan(best, plan, 1) if plan.parts else ""
         outcome, usual = (one.value if one.parts else None for one in (plan, held))
-        is_same = bool(held.parts) and bool(is_tied(np.array([held.value]), plan.value).all())
+        is_same = bool(held.parts) and (plan is held or is_as_good(model, held.value, plan))
         why = ", ".join(list_conflicting_rules(held))
         yield ScenarioOutcome(scenario.open, name, outcome, usual, why, is_same=is_same)
     yield from (describe_not_computed(question, NO_READING) for question in model.model.open)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decisor.types import Goal, Table, Value
+from decisor.decision_models.schema import Measure, list_deciding
+from decisor.types import Table, Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +32,7 @@ class Outcomes:
 
     candidates: NDArray[np.int64]
     """Numbers of the candidates, (n,)."""
-    measures: tuple[str, ...]
+    measures: tuple[Measure, ...]
     rules: tuple[str, ...]
     values: NDArray[np.float64]
     """(n, m) or (n, m, t), nan where there is no outcome."""
@@ -55,8 +56,13 @@ class Outcomes:
 
     def of(self, measure: str) -> NDArray[np.float64]:
         """Return the values of one measure, shape (n,) or (n, t)."""
-        values: NDArray[np.float64] = self.values[:, self.measures.index(measure)]
+        values: NDArray[np.float64] = self.values[:, self.names.index(measure)]
         return values
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the measures."""
+        return tuple(one.name for one in self.measures)
 
     @property
     def execution(self) -> str:
@@ -73,17 +79,28 @@ class Outcomes:
         allowed: NDArray[np.bool_] = self.known & np.isfinite(self.values[:, 0]) & ~self.broken.any(axis=1)
         return allowed
 
-    def costs(self, goal: Goal) -> NDArray[np.float64]:
-        """Return the first measure with the smallest as the best, inf for a candidate that is not allowed."""
-        return np.where(self.allowed, self.values[:, 0] if goal == "min" else -self.values[:, 0], np.inf)
+    def costs(self, measure: int = 0) -> NDArray[np.float64]:
+        """Return a measure with the smallest as the best, inf for a candidate that is not allowed or has no number."""
+        values = self.values[:, measure] if self.measures[measure].goal == "min" else -self.values[:, measure]
+        return np.where(self.allowed & np.isfinite(values), values, np.inf)
 
-    def order(self, goal: Goal) -> NDArray[np.int64]:
-        """Return the places of the allowed candidates, best first by the first measure. No trials.
+    @property
+    def best(self) -> NDArray[np.bool_]:
+        """Whether each candidate is one of the best: none is better by the measures that decide; (n,) or (n, t)."""
+        best = self.allowed
+        for at, measure in enumerate(list_deciding(self.measures) if len(best) else ()):
+            costs = np.where(best, self.costs(at), np.inf)
+            least = costs.min(axis=0)
+            best = np.where(np.isfinite(least), is_tied(costs, least, measure.tolerance(least)), best)
+        return best
 
-        Equally good ones are in data order.
+    def order(self, at: int = 0, places: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Return the places of the allowed candidates, best first by a measure. No trials.
+
+        Equally good ones are in data order; those ``within`` the best are ordered by the next measure.
         """
-        places = np.flatnonzero(self.allowed)
-        costs = self.costs(goal)[places]
+        places = np.flatnonzero(self.allowed) if places is None else places
+        measure, costs = self.measures[at], self.costs(at)[places]
         order = np.argsort(costs, kind="stable")
         costs = costs[order]
         is_next = ~is_tied(costs, np.roll(costs, 1))  # of each, whether it is worse than the one before it
@@ -91,27 +108,47 @@ class Outcomes:
         best = int(is_tied(costs, costs[:1]).sum())
         is_next[:best], is_next[best : best + 1] = False, True
         # Within a tie, data order.
-        return np.asarray(places[order[np.lexsort((order, np.cumsum(is_next)))]])
+        places = np.asarray(places[order[np.lexsort((order, np.cumsum(is_next)))]])
+        if not measure.within or not len(places):
+            return places
+        near = int(is_tied(costs, costs[:1], measure.tolerance(costs[:1])).sum()) or len(places)
+        return np.concatenate([self.order(at + 1, np.sort(places[:near])), places[near:]])
 
-    def winners(self, goal: Goal) -> NDArray[np.int64]:
+    def lead(self, order: NDArray[np.int64]) -> tuple[int, float | None, float | None]:
+        """Return how many are equally good, and the margin and lead over the next by the first measure.
+
+        None where the next measure decided. order: the places of the allowed candidates, best first.
+        """
+        return (int(self.best.sum()), None, None) if self.near(order) > 1 else measure_lead(self.values[order, 0])
+
+    def near(self, order: NDArray[np.int64]) -> int:
+        """Return how many are so near to the best by the first measure that the next one decides; 0 without within."""
+        costs = self.costs()[order]
+        if not self.measures[0].within or not len(costs):
+            return 0
+        return int(is_tied(costs, costs.min(), self.measures[0].tolerance(costs.min())).sum())
+
+    def winners(self) -> NDArray[np.int64]:
         """Return the place of the best allowed candidate in each trial, shape (t,).
 
         It is the first of equally good ones; -1 if none is allowed.
         """
-        costs = self.costs(goal)
-        if not len(costs):
-            return np.full(costs.shape[-1], -1)
-        return np.where(np.isfinite(costs).any(axis=0), is_tied(costs, costs.min(axis=0)).argmax(axis=0), -1)
+        best = self.best
+        if not len(best):
+            return np.full(best.shape[-1], -1)
+        return np.where(best.any(axis=0), best.argmax(axis=0), -1)
 
 
-def is_tied(costs: NDArray[np.float64], best: NDArray[np.float64] | float) -> NDArray[np.bool_]:
-    """Return whether each cost is as good as the best one, within ``TIE`` for the order of a sum.
+def is_tied(
+    costs: NDArray[np.float64], best: NDArray[np.float64] | float, tolerance: NDArray[np.float64] | float = 0.0
+) -> NDArray[np.bool_]:
+    """Return whether each cost is as good as the best one, within a tolerance and ``TIE`` for the order of a sum.
 
     >>> is_tied(np.array([0.3, 0.1 + 0.2, 0.31, np.inf]), 0.3).tolist()
     [True, True, False, False]
     """
     with np.errstate(invalid="ignore"):
-        near = np.abs(costs - best) <= TIE * np.maximum(np.abs(costs), np.abs(best))
+        near = np.abs(costs - best) <= tolerance + TIE * np.maximum(np.abs(costs), np.abs(best))
     return np.asarray(np.isfinite(costs) & near)
 
 
@@ -138,7 +175,7 @@ class OutcomeCollector:
     """Arrays of outcomes that fill as replies come."""
 
     candidates: Sequence[int]
-    measures: tuple[str, ...]
+    measures: tuple[Measure, ...]
     rules: tuple[str, ...]
     trials: int | None = None
     """Number of trials; None if no input varies."""
@@ -175,8 +212,8 @@ class OutcomeCollector:
                     part[(*places, *columns)] = numbers.reshape(shape).T
                 case "rule":
                     self._add_broken(name, start, count, trials, list(zip(value, number, first_rows, strict=True)))
-        for at, name in enumerate(self.measures):
-            whole = sum(part[(*places, *columns)] for (measure, _), part in self.parts.items() if measure == name)
+        for at, one in enumerate(self.measures):
+            whole = sum(part[(*places, *columns)] for (measure, _), part in self.parts.items() if measure == one.name)
             self.values[(*places, at, *columns)] = whole
         self.known[(*places, *columns)] = True
 

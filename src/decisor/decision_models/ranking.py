@@ -22,8 +22,9 @@ from decisor.decision_models.candidates import explain_broken_rule, format_rule_
 from decisor.decision_models.client import MORE_SECONDS, OpenModel, Progress, TimeOver
 from decisor.decision_models.copies import Copy
 from decisor.decision_models.outcomes import Outcomes, measure_lead
+from decisor.decision_models.schema import DecisionModel, list_deciding
 from decisor.errors import ToolError
-from decisor.system.wording import format_count
+from decisor.system.wording import format_amount, format_count
 from decisor.types import Excluded, Goal, MeasurePart, Option, Ranking, ScenarioOutcome, Value, WhatIf, Winner
 
 if TYPE_CHECKING:
@@ -155,12 +156,12 @@ def find_pareto_front(values: NDArray[np.float64], goals: Sequence[Goal]) -> NDA
     return on
 
 
-def choose_contenders(outcomes: Outcomes, goal: Goal, *more: int) -> list[int]:
+def choose_contenders(outcomes: Outcomes, *more: int) -> list[int]:
     """Choose candidates that may win on changed data: the best allowed, the best ruled out, ``more``."""
-    costs = outcomes.values[:, 0] if goal == "min" else -outcomes.values[:, 0]
+    costs = outcomes.values[:, 0] if outcomes.measures[0].goal == "min" else -outcomes.values[:, 0]
     ruled_out = np.flatnonzero(outcomes.known & ~outcomes.allowed & np.isfinite(costs))
     nearest = ruled_out[np.argsort(costs[ruled_out], kind="stable")][:CONTENDERS]
-    numbers = outcomes.candidates[[*outcomes.order(goal)[:CONTENDERS], *nearest]].tolist()
+    numbers = outcomes.candidates[[*outcomes.order()[:CONTENDERS], *nearest]].tolist()
     return sorted({*numbers, *more})
 
 
@@ -331,7 +332,7 @@ def rank_model(
     varied = tuple(f"{column.name} {column.spread}" for column in model.model.varied)
     if not trials or not varied or not ranking.options:
         return ranking
-    few = choose_contenders(outcomes, model.model.first.goal)
+    few = choose_contenders(outcomes)
     try:
         shaken = model.trials(
             few, trials, first_seed=seed, scenario=scenario, changes=changes, seconds=left(), progress=progress
@@ -350,7 +351,7 @@ def describe_unjudged_rows(
     If none is allowed, it is that of the excluded ones which would be best.
     """
     first = model.model.first
-    order = outcomes.order(first.goal)
+    order = outcomes.order()
     costs = outcomes.values[:, 0] * (1 if first.goal == "min" else -1)
     place = order[0] if len(order) else int(np.argmin(np.where(np.isfinite(costs), costs, np.inf)))
     candidate = int(outcomes.candidates[place])
@@ -377,10 +378,12 @@ def describe_trial_coverage(outcomes: Outcomes, few: int) -> str:
 def rank_outcomes(model: OpenModel, outcomes: Outcomes) -> Ranking:
     """Rank computed outcomes, without trials."""
     names, first = model.candidates.name, model.model.first
-    order = outcomes.order(first.goal)
+    order = outcomes.order()
     values = outcomes.values[:, 0]
     options = tuple(Option(names(outcomes.candidates[at]), float(values[at])) for at in order[:OPTIONS])
-    ties, margin, lead = measure_lead(values[order])
+    ties, margin, lead = outcomes.lead(order)
+    near = order[: outcomes.near(order)]
+    nearest = float(min(values[near], key=lambda value: value if first.goal == "min" else -value)) if len(near) else 0.0
     parts = [
         {part: float(of[at]) for (measure, part), of in outcomes.parts.items() if measure == first.name}
         for at in (*order[:1], *order[ties : ties + 1])
@@ -405,7 +408,16 @@ def rank_outcomes(model: OpenModel, outcomes: Outcomes) -> Ranking:
         stopped=outcomes.stopped,
         left_out=tuple(f"{part}: {words}" for part, words in find_null_cells(model)),
         parts=compare_parts(first.name, parts[0], parts[1] if len(parts) > 1 else {}) if parts else (),
+        near=describe_near(model.model, nearest, format_count(len(near), "candidate")) if len(near) > 1 else "",
     )
+
+
+def describe_near(model: DecisionModel, best: float, candidates: str) -> str:
+    """Describe how the next measure decided between candidates that are near to the best of the first measure."""
+    first, *others = list_deciding(model.measures)
+    decides = ", then ".join(f"the {'smallest' if one.goal == 'min' else 'largest'} {one.name}" for one in others)
+    near = f"{candidates} within {first.within} of the best {first.name}, {format_amount(best, first.unit)}"
+    return f"{near}: {decides} decides"
 
 
 def compare_parts(
@@ -424,14 +436,13 @@ def build_scenario_outcome(model: OpenModel, name: str, outcomes: Outcomes, usua
 
     usual: place of the present winner; None without one.
     """
-    order = outcomes.order(model.model.first.goal)
+    order = outcomes.order()
     best = model.candidates.name(int(outcomes.candidates[order[0]])) if len(order) else ""
     value = float(outcomes.values[order[0], 0]) if len(order) else None
     if usual is None:
         return ScenarioOutcome(name, best, value, None)
     if outcomes.allowed[usual]:
-        ties = order[: measure_lead(outcomes.values[order, 0])[0]]
-        return ScenarioOutcome(name, best, value, float(outcomes.values[usual, 0]), is_same=usual in ties)
+        return ScenarioOutcome(name, best, value, float(outcomes.values[usual, 0]), is_same=bool(outcomes.best[usual]))
     why = "; ".join(explain_broken_rules(model, outcomes, usual))
     if not why:
         why = explain_no_outcome(model, int(outcomes.candidates[usual]), float(outcomes.values[usual, 0]))
@@ -446,7 +457,7 @@ def compute_readings(model: OpenModel, outcomes: Outcomes, seconds: float) -> It
 
     outcomes: those of the present reading.
     """
-    until, order = time.monotonic() + seconds, outcomes.order(model.model.first.goal)
+    until, order = time.monotonic() + seconds, outcomes.order()
     best = int(order[0]) if len(order) else None
     for scenario in [one for one in model.model.scenarios if one.open]:
         try:
@@ -515,7 +526,7 @@ def find_nearest_excluded(
 def add_trials(model: OpenModel, ranking: Ranking, shaken: Outcomes, varied: tuple[str, ...]) -> Ranking:
     """Add the result of trials to a ranking. Trials that a limit cut off do not count."""
     whole = shaken.known.all(axis=0)
-    places = shaken.winners(model.model.first.goal)[whole]
+    places = shaken.winners()[whole]
     trials = int(whole.sum())
     if not trials:
         return replace(ranking, stopped=ranking.stopped or explain_missing_trials(shaken, 0))
@@ -558,7 +569,7 @@ def check_joint_outcomes(
     """
     if not outcomes.batched or not len(outcomes.candidates):
         return
-    order = outcomes.order(model.model.first.goal)
+    order = outcomes.order()
     places = sorted({0, len(outcomes.candidates) - 1, *(int(at) for at in order[:1])})[:SAMPLE]
     sample = [int(outcomes.candidates[at]) for at in places]
     single = model.outcomes(sample, scenario=scenario, changes=changes, most=0, one_by_one=True, seconds=seconds)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from annotated_types import Ge, Gt, Le, MinLen
 
@@ -19,14 +19,20 @@ from decisor.system.serialization import SECTION_NAME, DocumentFormat, SectionNa
 from decisor.system.structured_files import FileFault, Lines, find_line_number
 from decisor.types import Goal, Value
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 MAX_SECONDS = 3600
 SPREAD = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*(each|together|by\s+(\w+))\s*(?:where\s+(.+?)\s*)?", re.S)
+WITHIN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*")
 TAKE = r"\s*(\d+(\s*-\s*\d+)?|(at most )?one per \w+)\s*"
 Text = Annotated[str, TextRule()]
 Texts = Annotated[tuple[str, ...], TextRule(is_list=True)]
 Statements = Annotated[str, TextRule(is_list=True, joint=";\n")]
 """SQL; the file may hold a list of statements."""
 Scalar = bool | int | float | str
+Best = TypeVar("Best", float, "NDArray[np.float64]")
 PartName = Annotated[str, TextRule(r"^[A-Za-z_]\w*$")]
 InputName = Annotated[str, TextRule(r"^[^.]+\.[^.]+$", "TABLE.COLUMN")]
 TakeText = Annotated[str, TextRule(f"^{TAKE}$", '1, a number, "0-2", "one per COLUMN" or "at most one per COLUMN"')]
@@ -159,13 +165,22 @@ class Measure:
     """Instead of sql: queries of one number each, of which the measure is the sum."""
     now: float | None = None
     """The value in the books today."""
+    within: Annotated[str, TextRule(f"^{WITHIN.pattern}$", '"1 %" or "500"')] = ""
+    """Outcomes so near to the best, such as "1 %" or "500", are equal, and the next measure decides."""
     metric: Text = ""
     """Instead of sql: a metric of the definitions."""
 
+    def tolerance(self, best: Best) -> Best | float:
+        """Return by how much an outcome may be worse than the best one and still be equal to it."""
+        match = WITHIN.fullmatch(self.within)
+        size = float(match[1]) if match else 0.0
+        return abs(best) * (size / 100) if match and match[2] else size
+
     @property
-    def extreme(self) -> str:
-        """The end that is best, as in "as small as possible"."""
-        return "small" if self.goal == "min" else "large"
+    def aim(self) -> str:
+        """The goal in words: "as small as possible"."""
+        near = f", and within {self.within} of the best the next measure decides" if self.within else ""
+        return f"as {'small' if self.goal == 'min' else 'large'} as possible{near}"
 
     @property
     def parts(self) -> Mapping[str, str]:
@@ -449,6 +464,11 @@ class DecisionModel:
         return set(re.findall(r"\w+", " ".join(self.statements().values()).lower()))
 
 
+def list_deciding(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
+    """List the measures that decide: the first, and the next one after each with a ``within``."""
+    return measures[: next((at for at, one in enumerate(measures, 1) if not one.within), len(measures))]
+
+
 def name_part(measure: Measure, part: str) -> str:
     """Return the place of a part of a measure in the file."""
     return f"measure.{measure.name}.{f'part.{part}' if part else 'sql'}"
@@ -596,6 +616,9 @@ def find_model_contradictions(model: DecisionModel) -> Iterator[tuple[tuple[str,
     if not model.choices and not model.unknowns:
         yield (), "a decision model needs [choice.NAME], or [unknown.NAME] for the solver"
     yield from find_contradictions_of_decided(model)
+    for measure in model.measures[-1:]:
+        if measure.within:
+            yield ("measure", measure.name, "within"), f"measure.{measure.name}.within needs a next measure, to decide"
     for measure in model.measures:
         forms = [form for form in ("sql", "part", "metric") if getattr(measure, form)]
         if len(forms) != 1:

@@ -69,7 +69,7 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
         here, parts = float(outcomes.values[middle, at]), now[measure.name]
         at_present = "made of the choice" if parts is None else format_amount(sum(parts.values()), measure.unit)
         yield (
-            f"Measured: {measure.name}, as {measure.extreme} as possible. "
+            f"Measured: {measure.name}, {measure.aim}. "
             f"For {name}: {format_amount(here, measure.unit)}. At present: {at_present}{format_books(measure)}."
         )
     # The rules, each with a candidate that breaks it.
@@ -262,7 +262,7 @@ def model_description_lines(model: OpenModel) -> Iterator[str]:
             f" in {one.unit}" if one.unit else "",
             "; it decides" if not at and len(file.measures) > 1 else "",
         )
-        yield f"- measure {one.name}{unit}, as {one.extreme} as possible{format_books(one)}{decides}"
+        yield f"- measure {one.name}{unit}, {one.aim}{format_books(one)}{decides}"
     if file.choice:
         yield f"- {candidates_line(model)}"
     for rule in file.rules:

@@ -93,7 +93,7 @@ def find_turning_points(
     def winners(factors: Sequence[float]) -> list[int]:
         left = until - time.monotonic()
         outcomes = check_not_stopped(model.outcomes_at_factors(candidates, knob.update, factors, seconds=left))
-        places = outcomes.winners(model.model.first.goal)
+        places = outcomes.winners()
         return [int(outcomes.candidates[at]) if at >= 0 else -1 for at in places]
 
     def describe(factor: float, wins: int) -> tuple[str, str]:

@@ -127,7 +127,7 @@ def list_model_parts(text: str) -> Iterator[tuple[str, str, str]]:
         yield (
             "measure",
             one.name,
-            f"as {one.extreme} as possible{unit}{': ' * bool(one.part)}{' + '.join(one.part)}{books}",
+            f"{one.aim}{unit}{': ' * bool(one.part)}{' + '.join(one.part)}{books}",
         )
     for rule in model.rules:
         price = f" Breaking it costs {rule.price.price}." if rule.price else ""

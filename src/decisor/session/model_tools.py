@@ -331,9 +331,8 @@ class ModellingTool:
             plan = solve_model(mine, seconds=self.seconds)
             if not plan.parts:
                 return observe_findings([Finding(16, 0, f"no plan meets the rules of one of the two: {plan.status}")])
-            rows = {name: dict(zip(plan.chosen[name], table.rows, strict=False)) for name, table in plan.tables.items()}
             forced = [
-                (name, row, rows[name][row].amount if row in rows[name] else 0.0)
+                (name, row, plan.chosen[name].get(row, 0.0))
                 for name, table in plan.tables.items()
                 for row in range(table.count)
             ]
@@ -414,7 +413,7 @@ def list_modelling_tools(databases: Sequence[Database], technique: object) -> Se
 def fields_of_candidate(model: OpenModel, candidate: int) -> dict[str, Value]:
     """Return the name of a candidate, its chosen rows, and the model's outcome for it."""
     outcomes = model.outcomes([candidate], most=0)
-    figures = {name: float(outcomes.values[0, at]) for at, name in enumerate(outcomes.measures)}
+    figures = {name: float(outcomes.values[0, at]) for at, name in enumerate(outcomes.names)}
     figures |= {part: float(value[0]) for (_, part), value in outcomes.parts.items() if part}
     labels = [model.candidates.labels[row] for row in model.candidates.places[candidate]]
     return {

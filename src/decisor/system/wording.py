@@ -225,6 +225,7 @@ def format_ranking(ranking: Ranking) -> str:
         return "\n".join([nothing, *compared, *ranking.left_out, *excluded_lines(ranking), *reading_lines(ranking)])
     best = ranking.options[0]
     words = [f"Best for {ranking.goal} {ranking.measure}: {best.name} ({format_amount(best.outcome, ranking.unit)})."]
+    words += [f"{ranking.near}."] if ranking.near else []
     if len(ranking.ties) > 1:
         words.append(f"Equally good: {', '.join(ranking.ties[:SHOWN_TIES])} ({len(ranking.ties):,} in all).")
     if ranking.parts:

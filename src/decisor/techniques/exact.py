@@ -83,6 +83,8 @@ def explain_ranking(ranking: Ranking) -> tuple[str, ...]:
     # The solver compares plans without listing them.
     among = "" if ranking.plan else f" of {format_count(count, 'candidate')}"
     words = [f"{best.name} gives the {describe_goal(ranking)} {ranking.measure}{among}: {outcome}."]
+    if ranking.near:
+        words = [f"{best.name} has {outcome}. {ranking.near}."]
     tied = set(ranking.ties)
     behind = next((option for option in ranking.options[1:] if option.name not in tied), None)
     if len(ranking.ties) > 1:

@@ -332,6 +332,8 @@ def plot_title(comparison: Comparison) -> str:
         return (
             f"{' and '.join(ties[:2])} are equally good" if len(ties) == 2 else f"{len(ties)} choices are equally good"
         )
+    if comparison.ranking and comparison.ranking.near:
+        return f"{best.name} of {comparison.ranking.near}"
     if today is not None:
         better = [one for one in comparison.allowed if comparison.is_better(one.value, today)]
         if len(better) > 1:

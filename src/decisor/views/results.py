@@ -190,12 +190,13 @@ def join_sentences(sentences: Sequence[str], anchors: Anchors) -> Iterator[Html 
 def gain_html(comparison: Comparison) -> Html:
     """Return what the decision is worth: against today if the data give it, else its outcome and its lead."""
     best, today, measure = comparison.best, comparison.today, comparison.measure.replace("_", " ")
+    ranking = comparison.ranking
     if today is not None:
         figure = comparison.amount(best.value - today, signed=True, unit=True)
         words = f"{measure}, {comparison.amount(today)} → {comparison.amount(best.value)}"
     else:
         figure, words = comparison.amount(best.value, unit=True), measure
-        if len(comparison.allowed) > 1 and len(comparison.ties) == 1:
+        if len(comparison.allowed) > 1 and len(comparison.ties) == 1 and not (ranking and ranking.near):
             words += f", {comparison.amount(abs(best.value - comparison.allowed[1].value))} ahead"
     unsure = comparison.ranking if comparison.is_unsure else None
     share = f"Too close to call: best in {format_share(unsure.robustness or 0.0)} of the trials" if unsure else None

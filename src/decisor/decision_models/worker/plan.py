@@ -8,15 +8,17 @@ can tell (``exists``, ``absent``) are checked on the plan.
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from decisor.decision_models.schema import DecisionModel, RowChoice, Rule, Unknown, name_part
+from decisor.decision_models.schema import DecisionModel, Measure, RowChoice, Rule, Unknown, list_deciding, name_part
 from decisor.decision_models.worker.execution import (
     changed_inputs,
     duckdb_complaint,
@@ -85,8 +87,8 @@ class Program:
     """Rows without an unknown that the data alone break."""
     label_of: dict[str, str] = field(default_factory=dict)
     """SQL of the name of a row, by table of what is decided."""
-    slacks: list[tuple[str, int]] = field(default_factory=list)
-    """Rule and unknown of each amount by which a soft rule is not met."""
+    slacks: list[tuple[Rule, int, float]] = field(default_factory=list)
+    """Rule, unknown and price of each amount by which a soft rule is not met."""
 
     def build(self) -> None:
         for macro in MACROS:
@@ -107,13 +109,28 @@ class Program:
         for name, statement in self.parts.tables.items():
             if name not in early:
                 self.named_table(name, statement)
-        first = self.model.first
-        for part, sql in write_parts(self.model, first, False).items():
-            for number, value in self.terms(name_part(first, part), sql).items():
-                self.matrix.cost[number] = self.matrix.cost.get(number, 0.0) + value
+        cost = self.coefficients(self.model.first)
         for rule in self.model.rules:
             if rule.form in ("must", "never"):
                 self.rule(rule)
+        self.matrix.cost = cost | self.prices(self.model.first)
+
+    def coefficients(self, measure: Measure) -> dict[int, float]:
+        """Return what each unknown counts in a measure; that of unknown -1 is the constant."""
+        cost: dict[int, float] = {}
+        for part, sql in write_parts(self.model, measure, False).items():
+            for number, value in self.terms(name_part(measure, part), sql).items():
+                cost[number] = cost.get(number, 0.0) + value
+        return cost
+
+    def prices(self, measure: Measure) -> dict[int, float]:
+        """Return what each amount by which a soft rule is not met counts in a measure."""
+        sign, first = 1.0 if measure.goal == "min" else -1.0, self.model.first.name
+        return {
+            slack: sign * price
+            for rule, slack, price in self.slacks
+            if rule.price and (rule.price.into or first) == measure.name
+        }
 
     def parse(self, part: str, sql: str) -> exp.Expr:
         return parse_query(part, query_of_rows(sql), self.model.parameters).tree
@@ -359,12 +376,10 @@ class Program:
             price = cells["__price"]
             if price is None or price < 0:
                 raise ToolError(f"rule.{rule.name}.soft: the price is {price} in a row; it is to be 0 or more.")
-            into = rule.price.into or self.model.first.name
-            cost = (float(price) if self.matrix.smallest else -float(price)) if into == self.model.first.name else 0.0
             for sign, needed in ((1.0, least > -np.inf), (-1.0, greatest < np.inf)):
                 if needed:
-                    slack = self.matrix.add_unknown(0.0, np.inf, cost)
-                    self.slacks.append((rule.name, slack))
+                    slack = self.matrix.add_unknown(0.0, np.inf)
+                    self.slacks.append((rule, slack, float(price)))
                     unknowns, values = np.append(unknowns, slack), np.append(values, sign)
         self.rows.append(row)
         self.matrix.add(np.zeros(len(unknowns), np.int64), unknowns, values, [least], [greatest])
@@ -441,19 +456,41 @@ def propose_plan(
             program.rows.append(ProgramRow("", {}))
             matrix.add([0], [0], [0.0], [-np.inf], [np.inf])
         solution = Solution("infeasible") if program.faults else solve_program(matrix, request["seconds"])
+        stepped = bool(request.get("stepped"))
+        if len(list_deciding(model.measures)) > 1 and solution.status == "optimal":
+            solution, stepped = decide_near_plans(program, solution, request["seconds"] - solution.seconds), False
         figures = {"objective": solution.objective, "bound": solution.bound, "seconds": solution.seconds}
         figures |= {"unknowns": len(matrix.low), "requirements": len(matrix.least), "checked": solution.checked}
         out: list[tuple[Value, ...]] = [("status", solution.status, None, None)]
         out += [("figure", name, value, None) for name, value in figures.items()]
         if len(solution.amounts):
             out += measure_plan(program, solution)
-            out += rule_rows(program, solution, STEP_SECONDS if request.get("stepped") else 0.0)
+            out += rule_rows(program, solution, STEP_SECONDS if stepped else 0.0)
             out += reduced_rows(program, solution)
         elif solution.status == "infeasible" and request.get("seed") is None:
             out += conflict_rows(program)
         if "held" in request:
             out.append(judge_held_plan(program, request["held"]))
         return Table(("kind", "name", "value", "rows"), tuple(out))
+
+
+def decide_near_plans(program: Program, best: Solution, seconds: float) -> Solution:
+    """Return the plan that is best by the next measures, of those that are near to the best by the ones before.
+
+    It has no prices: they would be those of the last measure.
+    """
+    matrix, found, until = program.matrix, best, time.monotonic() + seconds
+    for measure, following in pairwise(list_deciding(program.model.measures)):
+        cost = program.coefficients(following) | program.prices(following)
+        near = matrix.near_best(found.objective, measure.tolerance(found.objective))
+        matrix = replace(near, cost=cost, smallest=following.goal == "min")
+        solution = solve_program(matrix, max(1.0, until - time.monotonic()), with_prices=False)
+        found = solution if len(solution.amounts) else replace(found, status=solution.status)
+        if found.status != "optimal":
+            break
+    amounts, rows = found.amounts, len(program.matrix.least)
+    objective, seconds = program.matrix.objective(amounts), best.seconds + seconds - (until - time.monotonic())
+    return Solution(found.status, amounts, objective, best.objective, seconds, found.activity[:rows])
 
 
 def exclude_choice(program: Program, rows: Sequence[int]) -> None:
@@ -471,6 +508,7 @@ def measure_plan(program: Program, solution: Solution) -> list[tuple[Value, ...]
     db, model = program.db, program.model
     amounts = np.where(np.array(program.matrix.whole), np.round(solution.amounts), solution.amounts)
     amounts[np.abs(amounts) < 1e-9] = 0.0
+    miss_soft_rules(program, amounts)
     out = write_plan(program, amounts)
     for measure in model.measures:
         for part, sql in write_parts(model, measure, False).items():
@@ -478,9 +516,9 @@ def measure_plan(program: Program, solution: Solution) -> list[tuple[Value, ...]
             out.append(("part", measure.name, none_if_nan(value), part))
     sign = 1.0 if program.matrix.smallest else -1.0
     for rule in model.rules:
-        own = [unknown for name, unknown in program.slacks if name == rule.name]
+        own = [(unknown, price) for one, unknown, price in program.slacks if one is rule]
         if rule.price and own:
-            price = sign * sum(abs(program.matrix.cost[unknown]) * float(amounts[unknown]) for unknown in own)
+            price = sign * sum(price * float(amounts[unknown]) for unknown, price in own)
             out.append(("part", rule.price.into or model.first.name, price, f"rule {rule.name}"))
     return out + broken_by_query(program)
 
@@ -524,23 +562,30 @@ def judge_held_plan(program: Program, held: Mapping[str, Mapping[str, Any]]) -> 
     broken |= {
         f"bounds of {name}" for name, (first, count) in program.starts.items() if beyond_bounds[first:][:count].any()
     }
+    miss_soft_rules(program, amounts)
     rows, unknowns, values = matrix.cells()
-    least, greatest = np.array(matrix.least), np.array(matrix.greatest)
-
-    def activity() -> Floats:
-        return np.bincount(rows, values * amounts[unknowns], len(least))
-
-    # A soft rule is missed by no more than the amounts make necessary.
-    is_slack = np.isin(unknowns, [unknown for _, unknown in program.slacks])
-    of_slacks, missing = rows[is_slack], activity()
-    short = np.where(values[is_slack] > 0, (least - missing)[of_slacks], (missing - greatest)[of_slacks])
-    amounts[unknowns[is_slack]] = np.maximum(short, 0.0)
-    broken |= {program.rows[at].rule for at in np.flatnonzero(find_beyond(activity(), least, greatest))}
-    objective = sum(value * (amounts[unknown] if unknown >= 0 else 1.0) for unknown, value in matrix.cost.items())
+    activity = np.bincount(rows, values * amounts[unknowns], len(matrix.least))
+    beyond = find_beyond(activity, np.array(matrix.least), np.array(matrix.greatest))
+    broken |= {program.rows[at].rule for at in np.flatnonzero(beyond)}
     if any(rule.form in BY_QUERY for rule in program.model.rules):
         write_plan(program, amounts)
         broken |= {str(name) for _, name, *_ in broken_by_query(program)}
-    return ("held", "", float(objective), sorted(broken))
+    return ("held", "", matrix.objective(amounts), sorted(broken))
+
+
+def miss_soft_rules(program: Program, amounts: Floats) -> None:
+    """Set the amounts by which soft rules are not met to the least that the other amounts make necessary."""
+    matrix, slacks = program.matrix, [unknown for _, unknown, _ in program.slacks]
+    rows, unknowns, values = matrix.cells()
+    is_slack = np.isin(unknowns, slacks)
+    amounts[slacks] = 0.0
+    activity = np.bincount(rows, values * amounts[unknowns], len(matrix.least))
+    short = np.where(
+        values[is_slack] > 0,
+        (np.array(matrix.least) - activity)[rows[is_slack]],
+        (activity - np.array(matrix.greatest))[rows[is_slack]],
+    )
+    amounts[unknowns[is_slack]] = np.maximum(short, 0.0)
 
 
 def find_beyond(values: Floats, least: Floats, greatest: Floats) -> NDArray[np.bool_]:

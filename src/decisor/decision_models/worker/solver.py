@@ -54,13 +54,26 @@ class Matrix:
         self.least += list(least)
         self.greatest += list(greatest)
 
-    def add_unknown(self, low: float, high: float, cost: float) -> int:
+    def add_unknown(self, low: float, high: float) -> int:
         """Add an unknown, such as an amount by which a soft rule is not met; return its number."""
         self.low.append(low)
         self.high.append(high)
         self.whole.append(False)
-        self.cost[len(self.low) - 1] = cost
         return len(self.low) - 1
+
+    def objective(self, amounts: Floats) -> float:
+        """Return the objective that amounts have."""
+        cost = {unknown: value for unknown, value in self.cost.items() if unknown >= 0}
+        return float(amounts[[*cost]] @ np.array([*cost.values()]) + self.cost.get(-1, 0.0))
+
+    def near_best(self, best: float, tolerance: float) -> Matrix:
+        """Return the program with a row that holds the objective within a tolerance of its best."""
+        cost = {unknown: value for unknown, value in self.cost.items() if unknown >= 0}
+        end = best - self.cost.get(-1, 0.0)
+        least, greatest = (-np.inf, end + tolerance) if self.smallest else (end - tolerance, np.inf)
+        copy = replace(self, triples=[*self.triples], least=[*self.least], greatest=[*self.greatest])
+        copy.add(np.zeros(len(cost)), [*cost], [*cost.values()], [least], [greatest])
+        return copy
 
     def cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
         """Return all cells by row."""
