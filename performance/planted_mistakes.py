@@ -101,9 +101,11 @@ async def findings_of(folder: Path, world: World, seed: int, text: str) -> tuple
 async def by_hand(world: World, rows: Rows, text: str, url: str) -> str:
     """The candidates that decide by a model, as they stand at the end of its file."""
     source = await open_first_database(url, "")
+    tool = ModellingTool(source)
     try:
-        decisive = await ModellingTool(source).call(f"decisive\n{text}")
+        decisive = await tool.call(f"decisive\n{text}")
     finally:
+        await tool.close()
         await source.close()
     parts = []
     for record in decisive.records:

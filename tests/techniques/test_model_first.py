@@ -19,6 +19,7 @@ from decisor.llms.scripted import ScriptedLLM
 from decisor.parsing.toml_reply import TomlReply
 from decisor.runtime.budget import Limits
 from decisor.runtime.run import Run
+from decisor.sandbox.process import BlockingWorker
 from decisor.session.model_tools import ModellingTool
 from decisor.session.result import Result
 from decisor.techniques.model_first import ModelDraft, ModelFirst
@@ -179,7 +180,11 @@ class Hurried(ModellingTool):
     """Has no time for a comparison."""
 
     async def compare(self, text: str) -> Observation:
-        return await ModellingTool(self.source, seconds=0).compare(text)
+        self.seconds, seconds = 0, self.seconds
+        try:
+            return await super().compare(text)
+        finally:
+            self.seconds = seconds
 
 
 @pytest.mark.slow
@@ -187,7 +192,7 @@ async def test_a_comparison_that_was_cut_off_is_said_with_the_decision(tmp_path:
     sql = await SqlTool.open(database(tmp_path, SITES))
     run = Run(ScriptedLLM(Writer()), Toolbox([sql, Hurried(sql, trials=5)]))
     decision = await ModelFirst(trials=5)(Question(QUESTION), run)
-    await sql.close()
+    await run.env.close()  # type: ignore[attr-defined]  # it is a toolbox
     assert decision.answer in ("Linz + Mainz", "Mainz + Linz")
     assert decision.reasons[-1].startswith("Of the comparison of the two models: 0 s were over")
 
@@ -393,4 +398,30 @@ async def test_facts_about_a_column_or_a_row_that_is_not_there_go_back(
     assert old in FACTS
     with pytest.raises(ToolError, match=complaint):
         await tool.call(f"facts\n{FACTS.replace(old, new)}")
+    await tool.close()
+    await sql.close()
+
+
+async def test_one_machine_does_all_that_is_asked_of_a_model_and_a_third_closes_the_first(tmp_path: Path) -> None:
+    sql = await SqlTool.open(database(tmp_path, SITES))
+    tool = ModellingTool(sql, trials=0)
+    best = decisive()[0]
+    rents, freight, _ = outcomes()[best]
+    await tool.call(f"check\n{CLOSE}")
+    ((_, first),) = tool.machines
+    # Only the examples differ, which a machine does not know, but the check of a model does.
+    example = f"\n[[example]]\nchoice.pick = {sorted(best)}\nmeasure.cost = {rents + freight + 1}\n"
+    found = await tool.call(f"check\n{CLOSE}{example}")
+    assert any("example" in str(record.fields["words"]) for record in found.records)
+    picked = await tool.call(f"decisive\n{CLOSE}")
+    assert len(picked.records) == len(decisive()) and [one.jobs for _, one in tool.machines] == [first.jobs]
+    dearer = CLOSE.replace("sum(units * cheapest)", "sum(units * cheapest * 2)")
+    compared = await tool.call(f"compare\n{CLOSE}\n#### second\n{dearer}")
+    assert compared.records and first.jobs in [one.jobs for _, one in tool.machines]
+    assert len(tool.machines) == 2
+    await tool.call(f"rank\n{dearer.replace('* 2', '* 3')}")
+    assert len(tool.machines) == 2
+    await tool.close()
+    assert not tool.machines
+    assert isinstance(first.jobs, BlockingWorker) and first.jobs.loop.is_closed()
     await sql.close()

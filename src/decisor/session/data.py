@@ -270,7 +270,10 @@ class Data:
         # The technique concludes in a span of its own: the Conclusion outside any span is the last, with citations.
         with run.span("decision") if view.meaning or choices else nullcontext(run) as inner:
             asked = question_as_read(question, choices) if choices else question
-            decision = await decide_by_technique(technique, asked, inner)
+            try:
+                decision = await decide_by_technique(technique, asked, inner)
+            finally:
+                await close_drafted_models(view.tools)
         if view.meaning or choices:
             decision = await view.meaning.cite(decision, records, run)
             decision = await add_readings_to_decision(decision, question, choices, technique, run)
@@ -328,6 +331,13 @@ class Data:
         if model is None and choice.name == EXACT:
             raise SetupError(NOTHING_TO_COMPUTE if choice.by_name else NOTHING_DECIDES)
         return [model] if model else ()
+
+
+async def close_drafted_models(tools: Sequence[Tool]) -> None:
+    """Close the machines of models that were drafted for a question, which no other question asks."""
+    for tool in tools:
+        if tool.name == "decision_model":
+            await tool.close()
 
 
 @asynccontextmanager

@@ -188,15 +188,16 @@ MOST_CALLS = 60
 """Rows for which a function is called."""
 MOST_AMOUNTS = 60
 """Rows of a plan that is worked out by hand."""
+MOST_MACHINES = 2
 LOOKED_UP = "looked_up"
 """A measure of ours that names the columns of the inputs."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class ModellingTool:
     """A tool that checks and ranks decision models on the first database of a session.
 
-    Satisfies ``types.Tool``.
+    It holds the machines of the last two models open, for a draft asks of each several times. Satisfies ``types.Tool``.
     """
 
     source: Database
@@ -204,6 +205,8 @@ class ModellingTool:
     seconds: float = 120.0
     """Time limit of a ranking, of the checks or of a comparison; it ends with the results so far."""
     name: str = "decision_model"
+    machines: list[tuple[str, OpenModel]] = field(default_factory=list)
+    """By what the machine knows of its model, the last used one last."""
 
     def describe(self) -> str:
         return f"Computes decision models (TOML) on the real rows. Keys of a model file:\n{describe_model_keys()}"
@@ -377,19 +380,38 @@ class ModellingTool:
         )
 
     async def close(self) -> None:
-        """Do nothing: the tool holds nothing open."""
+        await self.close_machines()
+
+    async def close_machines(self, kept: int = 0) -> None:
+        """Close the machines but the last ``kept`` that were used."""
+        while len(self.machines) > kept:
+            # close() waits for the machine's process, so it does not run on the loop.
+            await asyncio.to_thread(self.machines.pop(0)[1].close)
 
     @asynccontextmanager
     async def opened(self, model: DecisionModel) -> AsyncIterator[OpenModel]:
-        from decisor.decision_models.client import open_decision_model
+        """Open a model, in the machine that knows it already if there is one."""
+        from decisor.decision_models.client import OpenModel, open_decision_model
+        from decisor.decision_models.copies import write_machine_model
         from decisor.sandbox.process import start_machine
 
-        machine = await open_decision_model(model, self.source, start_machine)
+        known = write_machine_model(model)
+        # Taken out while it is used: a machine does one job at a time.
+        found = next((one for one in self.machines if one[0] == known), None)
+        if found:
+            self.machines.remove(found)
+            # The examples may have changed, which the machine does not know.
+            machine = OpenModel(model, found[1].jobs, found[1].copies)
+        else:
+            await self.close_machines(MOST_MACHINES - 1)
+            machine = await open_decision_model(model, self.source, start_machine)
         try:
             yield machine
-        finally:
-            # close() waits for the machine's process, so it does not run on the loop.
+        except BaseException:
             await asyncio.to_thread(machine.close)
+            raise
+        self.machines.append((known, machine))
+        await self.close_machines(MOST_MACHINES)
 
 
 def list_modelling_tools(databases: Sequence[Database], technique: object) -> Sequence[Tool]:

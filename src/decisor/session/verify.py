@@ -123,6 +123,7 @@ async def tools_of_past_decision(data: Data, past: PastDecision, stack: AsyncExi
     if MODELLING in needed and data.databases:
         # No trials: the ranking alone is compared.
         tools[MODELLING] = ModellingTool(data.databases[0], trials=0)
+        stack.push_async_callback(tools[MODELLING].close)
     if WHATIF in needed and WHATIF not in tools:
         # The decision model as it was, else the one that the question is about.
         tool = await (

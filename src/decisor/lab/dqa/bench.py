@@ -215,7 +215,11 @@ class DqaBench:
             more = [make_whatif_tool(one)] if self.tools == "both" else []
             if self.tools == "decision_model":
                 more += list_modelling_tools([tool] if is_database_tool(tool) else [], None)
-            yield Toolbox([tool, *more])
+            try:
+                yield Toolbox([tool, *more])
+            finally:
+                for one in more:
+                    await one.close()
 
     async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
         """Score a decision and sort its failure into a class.
