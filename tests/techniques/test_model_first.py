@@ -1,5 +1,6 @@
 """model_first: what the LLM writes is run on real rows at every step, and ends in a ranking or in no answer."""
 
+import json
 import re
 import sys
 import tomllib
@@ -23,10 +24,16 @@ from decisor.sandbox.process import BlockingWorker
 from decisor.session.model_tools import ModellingTool
 from decisor.session.result import Result
 from decisor.techniques.model_first import ModelDraft, ModelFirst
-from decisor.techniques.shared.model_draft import ask_about_facts, build_model_file, check_facts, check_model_reply
+from decisor.techniques.shared.model_draft import (
+    ask_about_facts,
+    build_model_file,
+    build_worked_examples,
+    check_facts,
+    check_model_reply,
+)
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionStart, events_of
-from decisor.types import Message, Observation, Question
+from decisor.types import Message, Observation, Question, Record
 
 RULE = "No warehouse may hold more than its capacity."
 QUESTION = f"Which 2 warehouses should we close so that rent and transport cost least? {RULE}"
@@ -204,6 +211,11 @@ def test_a_mistake_that_hand_work_shows_is_mended_by_its_derivation(tmp_path: Pa
     assert is_right(result)
     repair = next(text for text in llm.seen if "worked out by hand from the rows it is" in text)
     assert re.search(r"it is [\d.]+ = 1 \* \d+ \+ [\d.]+", repair)
+    # With the query that the numbers were read by, and their row alone.
+    said = repair.rpartition("The machine says of it")[2]
+    pair = " ".join(sorted(decisive()[0]))
+    assert re.search(rf"read from SELECT a.name .* record \| pair \| .*: \[o?\d*\.?r\d+\] \| {pair} \|", said)
+    assert said.count("[o") < 10
 
 
 @pytest.mark.slow
@@ -425,3 +437,20 @@ async def test_one_machine_does_all_that_is_asked_of_a_model_and_a_third_closes_
     assert not tool.machines
     assert isinstance(first.jobs, BlockingWorker) and first.jobs.loop.is_closed()
     await sql.close()
+
+
+def test_examples_with_the_number_of_their_candidate_stand_in_any_order() -> None:
+    facts = TomlReply("", {"measure": {"cost": {"goal": "min"}}})
+    names = [f"s{at}" for at in range(3)]
+    fields = [{"candidate": name, "choice": json.dumps({"pick": [name]})} for name in names]
+    candidates = Observation(tuple(Record(f"r{at}", one) for at, one in enumerate(fields)))
+
+    def worked(numbers: Sequence[object]) -> list[tuple[str, float]]:
+        rows = [{"number": number, "work": {"cost": "7 * 8"}, "breaks": []} for number in numbers]
+        values = Observation(tuple(Record(f"r{at}", {"value": float(at)}) for at in range(3)))
+        built = build_worked_examples(TomlReply("", {"example": rows}), facts, candidates, values, ())
+        return [(str(one["candidate"]), one["figures"]["cost"]) for one in built]
+
+    assert worked([3, 1, 2]) == [("s2", 0.0), ("s0", 1.0), ("s1", 2.0)]
+    for unclear in ([1, 1, 2], [None, None, None], [0, 1, 2]):
+        assert worked(unclear) == list(zip(names, (0.0, 1.0, 2.0), strict=True))

@@ -317,7 +317,7 @@ class ModelFirst:
             lines = checks.list_example_expressions(reply, facts)
             values = await run.act(Action(TOOL, "\n".join(["work", *lines])))
             if not values.error:
-                worked = checks.build_worked_examples(reply, facts, candidates, values)
+                worked = checks.build_worked_examples(reply, facts, candidates, values, seen)
                 examples = [*draft.examples, *worked]
                 return replace(draft, examples=examples, facts=checks.add_example_rules(facts, worked))
             seen.append(f"Your examples could not be computed: {values.note}")

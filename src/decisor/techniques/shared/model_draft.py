@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +38,8 @@ FACTS_ALONE = ("open", "how", "aside")
 ASIDE = ("format", "example_wrong")
 GOAL = "Write the other goal, or another measure; where both are meant, write the same again."
 NEAR = 1e-5
+ROW_ID = re.compile(r"\[(o\d+\.)?r\d+\]")
+QUOTED, QUOTED_CHARS = 3, 600
 """Rows are shown with seven digits."""
 
 
@@ -233,23 +236,48 @@ def list_example_expressions(reply: TomlReply, known: TomlReply) -> list[str]:
 
 
 def build_worked_examples(
-    reply: TomlReply, known: TomlReply, candidates: Observation, values: Observation
+    reply: TomlReply, known: TomlReply, candidates: Observation, values: Observation, seen: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Build the examples: candidate, chosen rows, value and derivation of each figure, and broken sentences."""
+    """Build the examples: candidate, chosen rows, value and derivation of each figure, and broken sentences.
+
+    seen: queries with their rows. Those that a derivation has its numbers from are kept beside it.
+    """
+    worked, places = reply.content["example"], range(len(candidates.records))
+    named = [one["number"] - 1 for one in worked if isinstance(one.get("number"), int)]
+    # Examples that name their candidates stand in any order.
+    is_named = len(named) == len(set(named)) == len(worked) and set(named) <= set(places)
     # The calculator's values come in the order of list_example_expressions: example by example, figure by figure.
     numbers = iter([float(f"{float(str(record.fields['value'])):.12g}") for record in values.records])
     lines = iter(list_example_expressions(reply, known))
     figures = list_figures(known)
-    return [
-        {
-            "candidate": candidate.fields["candidate"],
-            "choice": json.loads(str(candidate.fields["choice"])),
-            "figures": {name: next(numbers) for name in figures},
-            "work": {name: next(lines) for name in figures},
-            "breaks": parse_sentence_numbers(one["breaks"]),
-        }
-        for one, candidate in zip(reply.content["example"], candidates.records, strict=False)
-    ]
+    examples = []
+    for one, at in zip(worked, named if is_named else places, strict=False):
+        fields, work = candidates.records[at].fields, {name: next(lines) for name in figures}
+        examples.append(
+            {
+                "candidate": fields["candidate"],
+                "choice": json.loads(str(fields["choice"])),
+                "figures": {name: next(numbers) for name in figures},
+                "work": work,
+                "read": {name: quote_rows_of_work(words, seen) for name, words in work.items()},
+                "breaks": parse_sentence_numbers(one["breaks"]),
+            }
+        )
+    return examples
+
+
+def quote_rows_of_work(work: str, seen: Sequence[str]) -> str:
+    """Quote the queries, each with the rows that have a number of a derivation; '' if there are none."""
+    numbers = {abs(number) for number in iterate_numbers(work)} - {0.0, 1.0, 100.0}
+    quotes = []
+    for block in seen:
+        lines = block.splitlines()
+        rows = [(line, {*iterate_numbers(ROW_ID.sub("", line))}) for line in lines if ROW_ID.match(line)]
+        used = [line for line, there in rows if any(is_question_number(number, there) for number in numbers)]
+        if used:
+            query = " ".join(itertools.takewhile(lambda line: not ROW_ID.match(line), lines))
+            quotes.append(f"{query}: {'; '.join(used[:QUOTED])}"[:QUOTED_CHARS])
+    return "".join(f"\n  read from {quote}" for quote in quotes[:QUOTED])
 
 
 def sum_first_measure(figures: Mapping[str, float], known: TomlReply) -> float:
@@ -391,7 +419,7 @@ def explain_hand_work(decisive: Observation, examples: Sequence[Table], known: T
             for figure, value in example["figures"].items():
                 if here.get(figure) is None or not equals_hand_outcome(here[figure], value):
                     shown = "nothing" if here.get(figure) is None else f"{here[figure]:.10g}"
-                    words = f"{value:.10g} = {example['work'][figure]}"
+                    words = f"{value:.10g} = {example['work'][figure]}{example['read'][figure]}"
                     lines.append(
                         f"{name} your model gives {figure} {shown}; worked out by hand from the rows it is {words}"
                     )
@@ -451,11 +479,12 @@ def explain_contradictions(difference: Observation, example: Table, known: TomlR
         f"worked out by hand from the rows, {there['candidate']} has "
         f"{format_allowed_outcome(value, not example['breaks'])}, as {derivation}"
     )
+    read = "".join(dict.fromkeys(example["read"].values()))
     outcomes = [(float(str(there[name])), there[f"{name}_allowed"] is True) for name in ("first", "second")]
     first, second = (
         ""
         if equals_hand_outcome(outcome, value) and allowed != bool(example["breaks"])
-        else f"{words}; by your model it has {format_allowed_outcome(outcome, allowed)}"
+        else f"{words}; by your model it has {format_allowed_outcome(outcome, allowed)}{read}"
         for outcome, allowed in outcomes
     )
     return first, second

@@ -87,11 +87,12 @@ gives = { eur = "EUR/year" }    # a value of its result, and the unit
 EXAMPLES_FORM = """\
 Either queries for rows that you have not seen; their sums and counts may be used:
 queries = ["SELECT ...", "SELECT ..."]
-Or, once you have all rows, one example for each candidate, in their order. work is arithmetic (numbers, + - * / ^,
-brackets, min max sum avg round) on numbers of the rows, the plans above and the question, each as it stands there (10 %
-is 10 / 100); the calculator computes it. breaks lists the numbers of the sentences that rule the candidate out; none:
+Or, once you have all rows, one example for each candidate, with its number of the list. work is arithmetic (numbers,
++ - * / ^, brackets, min max sum avg round) on numbers of the rows, the plans above and the question, each as it stands
+there (10 % is 10 / 100); the calculator computes it. breaks lists the numbers of the sentences that rule the candidate out; none:
 it is allowed. Parts add up to the measure, so a cost is below 0 in a gain:
 [[example]]
+number = 1
 """
 EXAMPLE_WORK = 'work.{} = "NUMBER * NUMBER + NUMBER"\n'
 
