@@ -89,8 +89,8 @@ Either queries for rows that you have not seen; their sums and counts may be use
 queries = ["SELECT ...", "SELECT ..."]
 Or, once you have all rows, one example for each candidate, with its number of the list. work is arithmetic (numbers,
 + - * / ^, brackets, min max sum avg round) on numbers of the rows, the plans above and the question, each as it stands
-there (10 % is 10 / 100); the calculator computes it. breaks lists the numbers of the sentences that rule the candidate out; none:
-it is allowed. Parts add up to the measure, so a cost is below 0 in a gain:
+there (10 % is 10 / 100); the calculator computes it. breaks lists the numbers of the sentences that rule the candidate
+out; none: it is allowed. Parts add up to the measure, so a cost is below 0 in a gain:
 [[example]]
 number = 1
 """
