@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -136,7 +136,7 @@ def solve_model(
     changes: str = "",
     forced: Sequence[tuple[str, int, float]] = (),
     required: Sequence[tuple[str, bool]] = (),
-    excluded: Sequence[Sequence[int]] = (),
+    excluded: Sequence[Iterable[int]] = (),
     stepped: bool = False,
 ) -> SolvedPlan:
     """Find the best plan with the solver.

@@ -563,9 +563,7 @@ def judge_held_plan(program: Program, held: Mapping[str, Mapping[str, Any]]) -> 
         f"bounds of {name}" for name, (first, count) in program.starts.items() if beyond_bounds[first:][:count].any()
     }
     miss_soft_rules(program, amounts)
-    rows, unknowns, values = matrix.cells()
-    activity = np.bincount(rows, values * amounts[unknowns], len(matrix.least))
-    beyond = find_beyond(activity, np.array(matrix.least), np.array(matrix.greatest))
+    beyond = find_beyond(matrix.activity(amounts), np.array(matrix.least), np.array(matrix.greatest))
     broken |= {program.rows[at].rule for at in np.flatnonzero(beyond)}
     if any(rule.form in BY_QUERY for rule in program.model.rules):
         write_plan(program, amounts)
@@ -579,7 +577,7 @@ def miss_soft_rules(program: Program, amounts: Floats) -> None:
     rows, unknowns, values = matrix.cells()
     is_slack = np.isin(unknowns, slacks)
     amounts[slacks] = 0.0
-    activity = np.bincount(rows, values * amounts[unknowns], len(matrix.least))
+    activity = matrix.activity(amounts)
     short = np.where(
         values[is_slack] > 0,
         (np.array(matrix.least) - activity)[rows[is_slack]],
@@ -616,8 +614,10 @@ def write_plan_table(program: Program, one: RowChoice | Unknown, amounts: Floats
     cells = f"__row, CAST({label} AS VARCHAR), amount, CAST({now} AS DOUBLE)"
     found = program.run(f"{part}.label", f"SELECT {cells} FROM {rows} ORDER BY __row").fetchall()
     db.unregister("__amounts")
-    shown = [{"label": str(text), "amount": amount, "now": today} for _, text, amount, today in found[:MOST_ROWS]]
-    table = {"unit": one.unit if isinstance(one, Unknown) else "", "rows": count}
+    shown: list[dict[str, Value]] = [
+        {"label": str(text), "amount": amount, "now": today} for _, text, amount, today in found[:MOST_ROWS]
+    ]
+    table: dict[str, Value] = {"unit": one.unit if isinstance(one, Unknown) else "", "rows": count}
     # Of these all, so that the plan can be held to.
     table |= {"places": [row for row, *_ in found], "amounts": [amount for _, _, amount, _ in found]}
     return ("plan", one.name, table, shown)

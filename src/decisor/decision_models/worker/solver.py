@@ -66,6 +66,11 @@ class Matrix:
         cost = {unknown: value for unknown, value in self.cost.items() if unknown >= 0}
         return float(amounts[[*cost]] @ np.array([*cost.values()]) + self.cost.get(-1, 0.0))
 
+    def activity(self, amounts: Floats) -> Floats:
+        """Return the value of each row for amounts."""
+        rows, unknowns, values = self.cells()
+        return np.asarray(np.bincount(rows, values * amounts[unknowns], len(self.least)), dtype=float)
+
     def near_best(self, best: float, tolerance: float) -> Matrix:
         """Return the program with a row that holds the objective within a tolerance of its best."""
         cost = {unknown: value for unknown, value in self.cost.items() if unknown >= 0}

@@ -218,8 +218,8 @@ class DqaBench:
             try:
                 yield Toolbox([tool, *more])
             finally:
-                for one in more:
-                    await one.close()
+                for member in more:
+                    await member.close()
 
     async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
         """Score a decision and sort its failure into a class.
