@@ -165,7 +165,8 @@ def lost_values(rule_input: RuleInput) -> Iterator[str]:
     # What counts or compares a column leaves NULL out: it is filled.
     for node in rule_input.find(exp.Count, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.In):
         sides = (node.this, node.args.get("expression"))
-        tested |= {f"filled {side.name.lower()}" for side in sides if isinstance(side, exp.Column)}
+        columns = (side.this if isinstance(side, exp.Coalesce) else side for side in sides)
+        tested |= {f"filled {column.name.lower()}" for column in columns if isinstance(column, exp.Column)}
     for condition in rule_input.asked.conditions:
         if condition.column not in rule_input.catalog.column_names:
             continue

@@ -93,7 +93,7 @@ def find_unfounded_numbers(rule_input: RuleInput) -> Iterator[Pitfall]:
                 number + 1,
                 *(() if digits["year"] else (number * 100, number / 1e3, number / 1e6)),
             }
-            # Small numbers are flags and months.
-            if bool(digits["year"]) == literal.is_string and abs(number) >= 2 and not near & known:
+            # Small numbers are flags and months, and more than one is two.
+            if bool(digits["year"]) == literal.is_string and abs(number) > 2 and not near & known:
                 text = "{}: neither the question nor its rules speak of this number. Is it meant?"
                 yield rule_input.pitfall("unfounded_value", node, text, "ask")
