@@ -98,7 +98,9 @@ def means_joined_rows(term: AggregateTerm, multiplication: Multiplication, asked
         opposite = division.expression if is_subexpression(term.call, division.this) else division.this
         for call in find_aggregates(opposite):
             counted = multiplication.multiplied if isinstance(call.this, exp.Distinct) else multiplication.multipliers
-            if isinstance(call.this, exp.Star) or {origin.source for origin in term.block.origins_of_value(call)} & set(counted):
+            if isinstance(call.this, exp.Star) or {origin.source for origin in term.block.origins_of_value(call)} & set(
+                counted
+            ):
                 return True
     return bool(asked and roots) and asked.names_table(multipliers) and not asked.names_table(roots)
 
