@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -37,23 +38,31 @@ MIRRORED = str.maketrans("<>", "><")
 
 
 async def lost_bound(rule_input: RuleInput) -> list[Pitfall]:
-    text, pitfalls = rule_input.asked.text, []
-    is_negated = NEGATION.search(IDIOM.sub(" ", text)) or rule_input.has(exp.Not, exp.NEQ, exp.Except)
-    if not rule_input.is_answer or is_negated:
+    asked, pitfalls = read_bounds(rule_input.asked.text), []
+    if not asked or not rule_input.is_answer or rule_input.has(exp.Not, exp.NEQ, exp.Except):
         return []
-    for sign, pattern in BOUNDS.items():
-        for match in pattern.finditer(text):
-            digits = (match[1] or match[2]).lower()
-            number = float(NUMBER_WORDS.index(digits) if digits in NUMBER_WORDS else digits.replace(",", ""))
-            step = 1 if sign == ">" else -1
-            # Of whole numbers > 1 is >= 2. Whether the bound itself counts is let pass, for people are not exact there.
-            same = (sign, number - step) if INCLUSIVE.match(match[0]) else (f"{sign}=", number + step)
-            near = {bound for bound in list_bounds(rule_input) if abs(bound[1] - number) <= 1}
-            if near and near.isdisjoint({(sign, number), (f"{sign}=", number), same}):
-                found = ", ".join(f"{sign} {bound:.10g}" for sign, bound in sorted(near))
-                text_of_pitfall = f"The question says '{match[0]}', and the query {found}. Is that meant?"
-                pitfalls.append(Pitfall("lost_bound", text_of_pitfall, strength="ask"))
+    found = set(list_bounds(rule_input))
+    for text, sign, number in asked:
+        step = 1 if sign == ">" else -1
+        # Of whole numbers > 1 is >= 2. Whether the bound itself counts is let pass, for people are not exact there.
+        same = (sign, number - step) if INCLUSIVE.match(text) else (f"{sign}=", number + step)
+        near = {bound for bound in found if abs(bound[1] - number) <= 1}
+        if near and near.isdisjoint({(sign, number), (f"{sign}=", number), same}):
+            written = ", ".join(f"{sign} {bound:.10g}" for sign, bound in sorted(near))
+            explanation = f"The question says '{text}', and the query {written}. Is that meant?"
+            pitfalls.append(Pitfall("lost_bound", explanation, strength="ask"))
     return pitfalls
+
+
+@lru_cache(maxsize=1_024)
+def read_bounds(question: str) -> tuple[tuple[str, str, float], ...]:
+    """Return the bounds of a question: the words, the sign and the number. None if it has a negation."""
+    if NEGATION.search(IDIOM.sub(" ", question)):
+        return ()
+    matches = [(sign, match) for sign, pattern in BOUNDS.items() for match in pattern.finditer(question)]
+    digits = [(match[1] or match[2]).lower() for _, match in matches]
+    numbers = [float(NUMBER_WORDS.index(text) if text in NUMBER_WORDS else text.replace(",", "")) for text in digits]
+    return tuple((match[0], sign, number) for (sign, match), number in zip(matches, numbers, strict=True))
 
 
 def list_bounds(rule_input: RuleInput) -> Iterator[tuple[str, float]]:

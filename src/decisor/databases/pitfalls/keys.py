@@ -16,7 +16,8 @@ from sqlglot import Expr, exp
 
 from decisor.databases.pitfalls.blocks import SelectBlock, find_column, keys_of_block
 from decisor.databases.pitfalls.fan_out import find_multipliers
-from decisor.databases.pitfalls.joins import kind_of_type
+from decisor.databases.pitfalls.joins import is_whole_key, kind_of_type
+from decisor.databases.pitfalls.outputs import OF_TIME
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.databases.schema_search import name_words
 from decisor.types import Pitfall
@@ -43,9 +44,8 @@ def name_what_is_meant(column: exp.Column, block: SelectBlock, rule_input: RuleI
     if origin is None or info is None or origin.source.table is None:
         return ""
     place = (origin.source.table.name.lower(), origin.column)
-    if (info.key or place in rule_input.catalog.links.target_of) and not name_words(
-        info.name
-    ) <= rule_input.asked.stems:
+    is_key = is_whole_key(info, origin.source.table) or place in rule_input.catalog.links.target_of
+    if is_key and not OF_TIME.search(info.name) and not name_words(info.name) <= rule_input.asked.stems:
         return "keys, which only name something"
     holds_texts = kind_of_type(info) == "text" and not any(map(str.isdigit, "".join(info.examples)))
     return "texts" if is_sum and info.examples and holds_texts else ""

@@ -10,6 +10,7 @@ is no mistake, nor is one that has only the word of its table in common.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.databases.schema import TableInfo
@@ -24,13 +25,19 @@ async def twin_column(rule_input: RuleInput) -> list[Pitfall]:
     return [pitfall for table in tables.values() for pitfall in find_twins(table, rule_input)]
 
 
+@lru_cache(maxsize=65_536)
+def spell_name(name: str) -> str:
+    """Return the stems of a name or text with a blank around each. They are kept, for names of columns recur."""
+    return f" {' '.join(stemmed_words(name))} "
+
+
 def find_twins(table: TableInfo, rule_input: RuleInput) -> list[Pitfall]:
     """Find the columns that the question names and no query uses, if another one with a word of theirs is used."""
     asked, used, named = rule_input.asked, rule_input.used_columns, []
-    text = f" {' '.join(stemmed_words(asked.text))} "
+    text = spell_name(asked.text)
     # Longest first: who says "winner rank points" does not speak of winner_rank.
     for column in sorted(table.columns, key=lambda column: -len(column.name)):
-        words = f" {' '.join(stemmed_words(column.name))} "
+        words = spell_name(column.name)
         if words in text:
             text = text.replace(words, " ; ")
             named.append(column)
