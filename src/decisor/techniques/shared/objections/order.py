@@ -22,6 +22,7 @@ from decisor.techniques.shared.objections.reading import (
     NumberColumn,
     fits,
     stem,
+    table_of,
 )
 from decisor.types import Objection
 
@@ -62,7 +63,11 @@ TREND = re.compile(
     re.I,
 )
 GENERIC = set(
-    re.findall(r"\w+", "value figure number amount total overall sum result level one score entry column average mean")
+    re.findall(
+        r"\w+",
+        "value figure number amount total overall sum result level one score entry column average mean other rest"
+        " remaining",
+    )
 )
 """Words for the figure of any column."""
 FILLER = re.compile(r"of|the|its|to|by|far|a|an")
@@ -294,7 +299,10 @@ class OrderCheck(AnswerReading):
         figure = next((figure for figure in reversed(clause.figures) if figure.end <= start), None)
         copula = r"[)*`\s,]*(?:which |that |this )?(?:is|was|are|were)(?: (?:already|in turn|also|still|far|much))?\s*"
         if figure and re.fullmatch(copula, text[figure.end : start]):
-            return [(figure.text, abs(figure.meanings[0].value))]
+            # "Around 30 hours" may stand for 1.25 days.
+            cells = self.ground.cells_with(figure)
+            own = [cell.value for cell in cells if (table_of(cell.id), cell.column) == (column.table, column.name)]
+            return [(figure.text, next(iter(own), abs(figure.meanings[0].value)))]
         said_for = re.match(r"\s+(?:for|für|para)\s+[*]*", text[match.end() :])
         after = [name for name in clause.names if said_for and name.start == match.end() + said_for.end()]
         if after or (before := said_before(start, clause)):
@@ -312,8 +320,11 @@ class OrderCheck(AnswerReading):
         """Return the thing compared with, with its number."""
         tail = clause.masked[match.end() :]
         mean = (MEAN_OF_ALL, sum(column.numbers) / len(column.numbers))
-        if re.match(r"[\w ]{0,12}\b(?:the|overall)\s+(?:average|mean)\b", tail, re.I):
-            return [mean]
+        if match_of_mean := re.match(r"[\w ]{0,12}\b(?:the|overall)\s+(?:average|mean)\b(.{0,20})", tail, re.I):
+            if not re.search(r"\b(?:others?|rest|remaining)\b", match_of_mean[1], re.I) or len(column.numbers) < 2:
+                return [mean]
+            own = column.values([*clause.names, *self.recent(memory)])
+            return [(MEAN_OF_ALL, (column.total - value) / (len(column.numbers) - 1)) for _, value in own]
         than = re.match(
             r"[\w\s-]{0,30}?\b(?:than|als|que)\s+(?:that of|those of|what|the|for|at|der von|die von)?\s*[*`$€£]*", tail
         )
