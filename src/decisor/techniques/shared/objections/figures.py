@@ -58,8 +58,8 @@ PERCENT_OF = re.compile(r"(?:%|per ?cent|Prozent)\s+(?:of|von|de)\b", re.I)
 RATE_HEAD = re.compile(r"\|[^|\n]*\bper\b[^|\n]*\|")
 """A column of a table in the answer that holds rates, such as "min per invoice"."""
 WHOLE = re.compile(
-    r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|are|entre|von den|alle|(?:sur|tous) les"
-    r"|(?:de|todos) los)(?: the)?|\bthe|\bevery\b[^.;]{0,40}\()\s*$",
+    r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|are|entre|von den|unter(?: den)?|alle"
+    r"|(?:sur|tous) les|(?:de|todos) los)(?: the)?|\bthe|\bevery\b[^.;]{0,40}\()\s*$",
     re.I,
 )
 """Words before a number of candidates that are all of them."""
@@ -253,11 +253,11 @@ class FigureCheck(AnswerReading):
         is_clear = MEAN.search(after) or ((is_counted or of_size) and MEAN.search(self.claims.because))
         if side and not is_of and is_clear:
             return self.counts_by_mean(side[1] != "below")
-        if re.search(r"\bcompared\s*[=:]\s*$", before, re.I) and not re.match(r"\s*(?:of|/)", after):
+        if re.search(r"\b(?:compared|candidates)\s*[=:]\s*$", before, re.I) and not re.match(r"\s*(?:of|/)", after):
             return sizes
         if PERIODS.match(after):
             return self.period_counts if WHOLE.search(before) and self.period_counts else None
-        if re.search(r"\b(?:went through|checked|compared|reviewed|looked at|read) all\s*$", before) and (
+        if re.search(r"\b(?:(?:went through|checked|compared|reviewed|looked at|read) all|list of)\s*$", before) and (
             not re.match(r"\s+[^\W\d]", after)
         ):
             return sizes
