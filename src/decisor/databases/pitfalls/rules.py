@@ -67,7 +67,7 @@ RULES: tuple[Rule, ...] = (
     unmet_question,
 )
 QUERY = re.compile(r"[\s(]*(--|/\*|SELECT\b|WITH\b|FROM\b)", re.I)
-IS_NUMBER = r"[\w.]+\s*(?:=|<=?|>=?)\s*-?\d+(?:\.\d+)?"
+IS_NUMBER = r"[\w.]+\s*=\s*-?\d+(?:\.\d+)?"
 LOOKUP = re.compile(
     rf"\s*SELECT\s+[\w.*,\s]+?\s+FROM\s+(\w+)(?:\s+WHERE\s+{IS_NUMBER}(?:\s+AND\s+{IS_NUMBER})*)?\s*;?\s*", re.I
 )

@@ -237,6 +237,8 @@ class FigureCheck(AnswerReading):
         value, sizes = figure.meanings[0].value, self.sizes
         if figure.unit or value != int(value) or not sizes or "limit" in self.known.lower():
             return None
+        if PERIODS.match(after) and WHOLE.search(before):
+            return self.period_counts or None
         wording = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
         candidates = ITEMS | ({stem(wording[1].lower())} if wording else set())
         noun = re.match(r"\s+(?:[a-z]+\s+)?([^\W\d_]{3,})", after)
@@ -255,8 +257,6 @@ class FigureCheck(AnswerReading):
             return self.counts_by_mean(side[1] != "below")
         if re.search(r"\b(?:compared|candidates)\s*[=:]\s*$", before, re.I) and not re.match(r"\s*(?:of|/)", after):
             return sizes
-        if PERIODS.match(after):
-            return self.period_counts if WHOLE.search(before) and self.period_counts else None
         if re.search(r"\b(?:(?:went through|checked|compared|reviewed|looked at|read) all|list of)\s*$", before) and (
             not re.match(r"\s+[^\W\d]", after)
         ):

@@ -527,7 +527,9 @@ class AnswerReading:
                     ),
                     heads,
                 )
-            start = after
+            # "Next is Elm; [o1.r9] gives it 969": the blanks of a citation are no part of the break.
+            cut = next((match.start() for match in cites if end < match.start() < after), after)
+            start = cut if text[end:cut].startswith((";", "\n")) else after
 
     def settle_mark(self, figure: Quantity) -> Quantity:
         """Return a figure with the one meaning that it has in English: 8,400 is no 8.4 there."""
