@@ -5,7 +5,7 @@
 Right queries of the building halves of defog, acme and nl2sql_bugs, and of both halves of Spider's development set (see
 ``wrong_queries.py``), each changed in one place by each kind of change that it has a place for: no rule was written by
 these mistakes. A change that leaves the rows of defog or acme as they were is none. Prints for each kind the share
-found, then for each rule the changed and the right queries that it flags, and its precision with one wrong query a
+found, then for each rule the changed and the right queries that it flags, and its precision with one wrong query per
 right one. ``--show KIND`` lists the changed queries of a kind that no rule flags.
 """
 
