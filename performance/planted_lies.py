@@ -1,13 +1,13 @@
 """How many planted lies the check of answers objects to, and how many true answers.
 
     python performance/planted_lies.py [--n 2000] [--seed 1] [--set development|kept|last|fresh|second|third|
-        fourth|fifth] [--show 5]
+        fourth|fifth|sixth] [--show 5]
 
 True answers about rows of Northwind, Chinook and worlds of our own are written in many ways; each is told once more
 with one thing changed: a figure, unit, scale, rank, row, candidate, period, direction, runner-up or count. A lie is
 false by its making: the place that it stands in knows the true value and its rounding. Bars: 98 % of the lies
-objected to, at most 2 % of the true answers. Eight sets of phrasings: one to build the check with, one kept back,
-one written last, five written by somebody who had not seen the check.
+objected to, at most 2 % of the true answers. Nine sets of phrasings: one to build the check with, one kept back,
+one written last, six written by somebody who had not seen the check.
 It wants the databases of ``decisions`` in $DECISOR_DATA (default ../shared/data).
 """
 
@@ -37,6 +37,7 @@ from planted import (
     answer_texts_kept,
     answer_texts_last,
     answer_texts_second,
+    answer_texts_sixth,
     answer_texts_third,
 )
 from planted.answer_slots import KINDS, Lie, Phrasing, fits, tell_lies, write
@@ -52,7 +53,10 @@ SETS = {
     "third": answer_texts_third.TEXTS,
     "fourth": answer_texts_fourth.TEXTS,
     "fifth": answer_texts_fifth.TEXTS,
+    "sixth": answer_texts_sixth.TEXTS,
 }
+SEEN = SETS.keys() - {"sixth"}
+"""Sets whose misses the check was mended by."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,9 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=2000, help="true answers of a set")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--set", choices=SETS, action="append", help="phrasings (default: all)")
-    parser.add_argument("--show", type=int, default=0, help="misses and false alarms to print, of the development set")
+    parser.add_argument(
+        "--show", type=int, default=0, help="misses and false alarms to print, of the sets that are known"
+    )
     arguments = parser.parse_args()
     made = cases(DATA, arguments.seed)
     for name in arguments.set or SETS:
@@ -97,7 +103,7 @@ def measure(name: str, told: Sequence[Pair], show: int) -> None:
         caught[pair.lie.kind] += is_caught
         passed += not complaints
         caught_of_passed += is_caught and not complaints
-        if name == "development" and shown < show and (complaints or not is_caught):
+        if name in SEEN and shown < show and (complaints or not is_caught):
             shown += 1
             tell(pair, complaints)
     print(f"{name}: {len(told)} true answers in {len({pair.phrasing for pair in told})} phrasings, each with one lie")
@@ -106,7 +112,7 @@ def measure(name: str, told: Sequence[Pair], show: int) -> None:
     print(f"  all lies objected to {share(caught.total(), len(told))}")
     print(f"  lies objected to whose true answer passes {share(caught_of_passed, passed)}")
     print(f"  true answers objected to {share(alarms.total(), len(told))}")
-    if name == "development" and alarms.total():
+    if name in SEEN and alarms.total():
         print("  of them by phrasing: " + ", ".join(f"{phrasing} {n}" for phrasing, n in alarms.most_common() if n))
 
 

@@ -90,7 +90,7 @@ async def test_a_value_that_rows_came_back_for_is_not_looked_up(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("statement", "is_lookup"),
     [
-        ("SELECT name, city FROM customers WHERE id = 3 AND total<=7.5;", True),
+        ("SELECT name, city FROM customers WHERE id = 3 AND total=7.5;", True),
         ("select * from customers", True),
         ("SELECT name FROM customers c WHERE id = 3", False),
         ("SELECT COUNT(*) FROM customers", False),

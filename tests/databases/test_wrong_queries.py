@@ -25,6 +25,8 @@ SHOP = """
         (2, 'LEA', 'Black Lotus', 'white', 900, 1, '1993-08-05'), (3, 'CSP', 'Snow Fox', 'black', 1, 0, '2006-07-21');
     INSERT INTO prices VALUES (1, 1, 'north', 4), (2, 1, 'south', 6), (3, 2, 'north', 900);
     INSERT INTO foils VALUES (1);
+    CREATE TABLE artists (id INTEGER PRIMARY KEY, first_name TEXT, last_name TEXT);
+    INSERT INTO artists VALUES (1, 'Ada', 'Rivera');
 """
 KEY = "SELECT c.name FROM cards c JOIN sets s ON {} WHERE s.name = 'Coldsnap'"
 ABOUT_SET = "Which cards are in the set Coldsnap?"
@@ -342,6 +344,126 @@ CASES: list[tuple[str, str, str, str, str]] = [
         "",
         "SELECT SUM(reprint) / COUNT(*) FROM cards",
         "SELECT SUM(reprint) * 1.0 / COUNT(*) FROM cards",
+    ),
+    (
+        "keyless_join",
+        "Which cards have a price in the north?",
+        "",
+        "SELECT name FROM cards WHERE set_code NOT IN (SELECT card_id FROM prices WHERE shop = 'north')",
+        "SELECT name FROM cards WHERE id NOT IN (SELECT card_id FROM prices WHERE shop = 'north')",
+    ),
+    (
+        "never_true",
+        "Which sets are of the blocks Core and Ice Age?",
+        "",
+        "SELECT name FROM sets WHERE block = 'Core' AND block = 'Ice Age'",
+        "SELECT name FROM sets WHERE block = 'Core' OR block = 'Ice Age'",
+    ),
+    (
+        "never_true",
+        "What is the price of each card as a percentage of all?",
+        "",
+        "SELECT name, price * 100 / price FROM cards",
+        "SELECT name, price * 100 / (SELECT SUM(price) FROM cards) FROM cards",
+    ),
+    (
+        "never_true",
+        "How many cards are of July 2006?",
+        "July 2006 can be written as 200607",
+        "SELECT COUNT(*) FROM cards WHERE strftime('%Y', released) = '2006' AND released LIKE '200607%'",
+        "SELECT COUNT(*) FROM cards WHERE SUBSTR(released, 1, 6) = '200607'",
+    ),
+    (
+        "unfounded_value",
+        "How many black cards are there?",
+        "",
+        "SELECT COUNT(*) FROM cards WHERE border = 'black' AND name = border",
+        "SELECT COUNT(*) FROM cards WHERE border = 'black'",
+    ),
+    (
+        "lost_bound",
+        "Which cards have more than one price?",
+        "",
+        "SELECT card_id FROM prices GROUP BY card_id HAVING COUNT(*) > 2",
+        "SELECT card_id FROM prices GROUP BY card_id HAVING COUNT(*) >= 2",
+    ),
+    (
+        "lost_bound",
+        "Which cards cost at least 5?",
+        "",
+        "SELECT name FROM cards WHERE price <= 5",
+        "SELECT name FROM cards WHERE 5 <= price",
+    ),
+    (
+        "twin_column",
+        "What are the first names of the artists called Rivera?",
+        "",
+        "SELECT last_name FROM artists WHERE last_name = 'Rivera'",
+        "SELECT first_name FROM artists WHERE last_name = 'Rivera'",
+    ),
+    (
+        "key_as_number",
+        "How many prices has Snow Fox?",
+        "",
+        "SELECT SUM(p.card_id) FROM prices p JOIN cards c ON c.id = p.card_id WHERE c.name = 'Snow Fox'",
+        "SELECT COUNT(p.card_id) FROM prices p JOIN cards c ON c.id = p.card_id WHERE c.name = 'Snow Fox'",
+    ),
+    (
+        "several_rows",
+        "Which cards are in a set of the block Core?",
+        "",
+        "SELECT name FROM cards WHERE set_code = (SELECT code FROM sets WHERE block = 'Core')",
+        "SELECT name FROM cards WHERE set_code IN (SELECT code FROM sets WHERE block = 'Core')",
+    ),
+    (
+        "lost_order",
+        "List the black cards in descending order of price.",
+        "",
+        "SELECT name FROM cards WHERE border = 'black' ORDER BY price",
+        "SELECT name FROM cards WHERE border = 'black' ORDER BY price DESC",
+    ),
+    (
+        "lost_order",
+        "What is the highest price in the north?",
+        "",
+        "SELECT MIN(amount) FROM prices WHERE shop = 'north'",
+        "SELECT MAX(amount) FROM prices WHERE shop = 'north'",
+    ),
+    (
+        "lost_measure",
+        "How many different borders are there?",
+        "",
+        "SELECT COUNT(border) FROM cards",
+        "SELECT COUNT(DISTINCT border) FROM cards",
+    ),
+    (
+        "lost_measure",
+        "What is the total price of the black cards?",
+        "",
+        "SELECT AVG(price) FROM cards WHERE border = 'black'",
+        "SELECT SUM(price) FROM cards WHERE border = 'black'",
+    ),
+    (
+        "lost_measure",
+        "How many black cards are there? List their names.",
+        "",
+        "SELECT COUNT(*) FROM cards WHERE border = 'black'",
+        "SELECT COUNT(*), GROUP_CONCAT(name) FROM cards WHERE border = 'black'",
+    ),
+    (
+        "ungrouped_column",
+        "What is the highest price for each border?",
+        "",
+        "SELECT border, MAX(price) FROM cards",
+        "SELECT border, MAX(price) FROM cards GROUP BY border",
+    ),
+    (
+        "lost_text",
+        "How many cards were drawn by Dalia?",
+        "",
+        "SELECT COUNT(*) FROM cards",
+        # Who is meant may be said by a number.
+        "SELECT COUNT(*) FROM cards WHERE reprint = 1",
     ),
 ]
 

@@ -166,8 +166,23 @@ TRUE = [
     "4,120 | -1,375 |\n| 6 | Fenwick | 986 | -82 % |",
     "Borealis returned 5,495 items in 2024, Aurora 4,120; nobody else exceeded 4,000 [o1.r1, o1.r2].",
     "The most expensive supplier is Fenwick with 133.10 EUR; the cheapest is Aurora with 64.50 EUR [o1.r6, o1.r2].",
+    "I recommend Borealis. It posts the highest returns here, 5,495 [o1.r1], while Aurora manages 4,120 [o1.r2].",
+    "I recommend Borealis. Its 5,495 returns are the best of the 6 suppliers [o1.r1], ahead of Aurora at 4,120 "
+    "[o1.r2], the second choice.",
+    "No other supplier has more returns than Borealis (5,495) [o1.r1]; Aurora is number 2 with 4,120 [o1.r2].",
+    "I checked all 6. Borealis is ahead with 5,495 [o1.r1].",
+    "Over the 3 years shown, Borealis rose from 3,100 in 2022 [o2.r1] to 5,495 in 2024 [o2.r3].",
+    "Borealis has 5,495 returns [o1.r1]. The nearest alternative is Aurora; [o1.r2] gives it 4,120.",
 ]
 FALSE = [
+    "I recommend Borealis. It posts the lowest returns here, 5,495 [o1.r1], while Aurora manages 4,120 [o1.r2].",
+    "No other supplier has more returns than Aurora (4,120) [o1.r2].",
+    "Borealis has 5,495 [o1.r1]; Aurora (4,120) [o1.r2] is number 4.",
+    "I checked all 9. Borealis is ahead with 5,495 [o1.r1].",
+    "Over the 5 years shown, Borealis rose from 3,100 in 2022 [o2.r1] to 5,495 in 2024 [o2.r3].",
+    "Borealis has 5,495 returns [o1.r1]. The nearest alternative is Aurora; [o1.r5] gives it 4,120.",
+    "The price of Borealis is about 87,000 EUR [o1.r1], with Aurora at 64.5 EUR [o1.r2].",
+    "I'd say Aurora: 5,495 returns [o1.r1], the most of all.",
     "Borealis has the most returns, 4,120 [o1.r1], before Aurora with 4,120 [o1.r2].",
     "The most returns are 4,120, that of Borealis [o1.r1], against 4,120 for Aurora [o1.r2].",
     "Borealis has 5,495 [o1.r1]. So I recommend Aurora.",

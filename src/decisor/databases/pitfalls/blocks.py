@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -221,10 +222,13 @@ class SelectBlock:
         if isinstance(condition, exp.In) and len(condition.expressions) == 1:
             if (origin := self.source_column(condition.this)) is not None:
                 yield Dependency(frozenset(), origin)
-        elif isinstance(condition, exp.EQ | exp.NullSafeEQ | exp.Is) and not condition.args.get("negate"):
+        elif isinstance(condition, exp.EQ | exp.NullSafeEQ | exp.Is | exp.Like) and not condition.args.get("negate"):
+            # LIKE 'paid' and LOWER(status) = 'paid' fix a column as status = 'paid' does, but for its case.
+            is_pattern = isinstance(condition, exp.Like) and re.search("[%_]", condition.expression.name)
             sides = (condition.this, condition.expression)
-            for side, opposite in (sides, sides[::-1]):
-                if (origin := self.source_column(side)) is not None:
+            for side, opposite in () if is_pattern else (sides, sides[::-1]):
+                inner = side.this if isinstance(side, exp.Lower | exp.Upper | exp.Trim) else side
+                if (origin := self.source_column(inner)) is not None:
                     yield Dependency(self.origins_of_value(opposite), origin)
 
     def closure(

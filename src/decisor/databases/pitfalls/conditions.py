@@ -8,20 +8,24 @@ what belongs together, it is meant.
     SELECT COUNT(*) FROM orders WHERE strftime('%m', placed) = '9' OR name = 'Ann%'
 
 holds two comparisons that are true of no row or hardly any: a month has two digits, and = takes % as a letter
-(never_true).
+(never_true). So do two values of one column joined by AND, and a value that is compared with, divided by or taken from
+itself.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from sqlglot import Expr, exp
 
-from decisor.databases.pitfalls.blocks import find_column
+from decisor.databases.pitfalls.blocks import FromColumn, SelectBlock, find_column
 from decisor.databases.pitfalls.joins import kind_of_type
 from decisor.databases.pitfalls.rule import COMPARISONS, RuleInput
 from decisor.types import Pitfall
 
+SIX_DIGITS = re.compile(r"\b(?:19|20)\d\d(?:0[1-9]|1[0-2])\b")
+"""A month as some columns store it."""
 WIDTH_OF_FORMAT = {"%Y": 4, "%m": 2, "%d": 2, "%H": 2, "%M": 2, "%w": 1, "%j": 3, "%Y-%m": 7, "%Y-%m-%d": 10}
 """Characters that strftime returns for a format."""
 
@@ -54,11 +58,51 @@ async def never_true(rule_input: RuleInput) -> list[Pitfall]:
         if not is_like and re.search(r"^%\w.|\w%$", literal.name):
             text = "{} takes % as a letter of the text. Use LIKE for a pattern."
             pitfalls.append(rule_input.pitfall("never_true", node, text))
+    for node in rule_input.find(exp.Div, exp.Sub, exp.EQ, exp.NEQ, exp.GT, exp.LT):
+        if first_factor(node.this) == first_factor(node.expression) and not isinstance(node.this, exp.Literal):
+            pitfalls.append(rule_input.pitfall("never_true", node, "{} has the same value on both sides."))
+    for block in rule_input.blocks:
+        pitfalls += find_two_values(block, rule_input)
     if rule_input.dialect.name == "sqlite":
+        for node in rule_input.find(exp.TimeToStr):
+            if reads_six_digits(node, rule_input):
+                text = (
+                    "{} reads no date such as 201207 and returns NULL. Use SUBSTR, or compare with 201201 and 201212."
+                )
+                pitfalls.append(rule_input.pitfall("never_true", node, text))
         for comparison in rule_input.find(exp.EQ, exp.NEQ, exp.In, exp.Between, exp.GT, exp.GTE, exp.LT, exp.LTE):
             if text := explain_strftime(comparison):
                 pitfalls.append(rule_input.pitfall("never_true", comparison, text))
     return pitfalls
+
+
+def reads_six_digits(function: Expr, rule_input: RuleInput) -> bool:
+    """Return whether a function reads months such as 201207, by the stored examples or the rules, as a date."""
+    column = function.find(exp.Column)
+    block = rule_input.statement.blocks.get(id(function.parent_select))
+    origin = block.source_column(column) if block and column else None
+    info = find_column(origin) if origin else None
+    texts = (rule_input.asked.text, rule_input.asked.rules, *(info.examples if info else ()))
+    return column is not None and any(map(SIX_DIGITS.search, texts))
+
+
+def first_factor(value: Expr) -> Expr:
+    """Return the value inside casts, and before a * 100."""
+    value = value.unnest()
+    while isinstance(value, exp.Cast | exp.Mul):
+        value = value.this.unnest()
+    return value
+
+
+def find_two_values(block: SelectBlock, rule_input: RuleInput) -> Iterator[Pitfall]:
+    """Yield the equalities by which a column would have two values at once."""
+    values: dict[FromColumn, str] = {}
+    for home, condition in block.conditions:
+        if isinstance(condition, exp.EQ) and isinstance(condition.expression, exp.Literal):
+            origin = home.source_column(condition.this)
+            if origin is not None and values.setdefault(origin, condition.expression.name) != condition.expression.name:
+                text = "{} and another value of this column: no row has both. Write OR, IN, or one subquery for each."
+                yield rule_input.pitfall("never_true", condition, text)
 
 
 def is_number_column(value: Expr, rule_input: RuleInput) -> bool:

@@ -27,6 +27,7 @@ from decisor.databases.pitfalls.blocks import (
     is_subexpression,
     split_conjuncts,
 )
+from decisor.databases.pitfalls.limit_order import add_with_clause
 from decisor.databases.pitfalls.question import CLAUSE_END, AskedQuestion
 from decisor.databases.pitfalls.rule import RuleInput, StoredData
 from decisor.types import Pitfall
@@ -73,9 +74,38 @@ async def fan_out(rule_input: RuleInput) -> list[Pitfall]:
                     text = describe_fan_out(term, multiplication)
                     # A count of joined rows may be meant; a sum of repeated values hardly.
                     is_count = bool(rule_input.asked) and isinstance(term.call, exp.Count)
+                    if is_count and chooses_among(term, multiplication) and not await counts_twice(term, rule_input):
+                        continue
                     pitfalls.append(rule_input.pitfall("fan_out", term.call, text, "ask" if is_count else "wrong"))
                     break
     return pitfalls
+
+
+def chooses_among(term: AggregateTerm, multiplication: Multiplication) -> bool:
+    """Return whether a condition chooses among the rows that multiply: mostly it leaves one for each."""
+    for home, condition in term.block.conditions:
+        sources = {origin.source for origin in home.origins_of_value(condition)}
+        if sources and sources <= {*multiplication.multipliers}:
+            return True
+    return False
+
+
+async def counts_twice(term: AggregateTerm, rule_input: RuleInput) -> bool:
+    """Return whether a count of a column is another one with DISTINCT, by the stored rows."""
+    call, counted, block = term.call, term.call.this, term.block
+    if not isinstance(counted, exp.Column):
+        return True
+    written = add_with_clause(block, block.statement.write(block.select))
+    call.set("this", exp.Distinct(expressions=[counted]))
+    try:
+        distinct = add_with_clause(block, block.statement.write(block.select))
+    finally:
+        call.set("this", counted)
+    tables = [await rule_input.stored.rows(query, MAX_COUNTS) for query in (written, distinct)]
+    return tables[0] is not None and tables[1] is not None and tables[0].rows != tables[1].rows
+
+
+MAX_COUNTS = 100
 
 
 def means_joined_rows(term: AggregateTerm, multiplication: Multiplication, asked: AskedQuestion) -> bool:
@@ -98,7 +128,9 @@ def means_joined_rows(term: AggregateTerm, multiplication: Multiplication, asked
         opposite = division.expression if is_subexpression(term.call, division.this) else division.this
         for call in find_aggregates(opposite):
             counted = multiplication.multiplied if isinstance(call.this, exp.Distinct) else multiplication.multipliers
-            if {origin.source for origin in term.block.origins_of_value(call)} & set(counted):
+            if isinstance(call.this, exp.Star) or {origin.source for origin in term.block.origins_of_value(call)} & set(
+                counted
+            ):
                 return True
     return bool(asked and roots) and asked.names_table(multipliers) and not asked.names_table(roots)
 

@@ -3,10 +3,12 @@
     SELECT e.name, SUM(x.cost) FROM events e JOIN expenses x ON x.event_id = e.id
 
 has one row with all costs and the name of any event (ungrouped_column): SQLite and MySQL allow it. MIN and MAX alone
-are let pass, for SQLite then takes the other columns from their row.
+are let pass, for SQLite then takes the other columns from their row, unless the question asks for each of something.
 """
 
 from __future__ import annotations
+
+import re
 
 from sqlglot import exp
 
@@ -15,12 +17,15 @@ from decisor.databases.pitfalls.fan_out import find_multipliers
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.types import Pitfall
 
+EACH = re.compile(r"\b(?:each|every|per)\b", re.I)
+
 
 async def ungrouped_column(rule_input: RuleInput) -> list[Pitfall]:
     pitfalls = []
     for block in rule_input.blocks:
         groups = block.groups or []
-        if (not groups and not block.has_aggregates()) or is_extreme_only(block):
+        is_each = not groups and bool(EACH.search(rule_input.asked.text))
+        if (not groups and not block.has_aggregates()) or (is_extreme_only(block) and not is_each):
             continue
         known = block.source_columns(groups)
         for item in block.select.expressions:

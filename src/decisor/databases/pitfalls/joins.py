@@ -63,14 +63,27 @@ class ColumnPair(NamedTuple):
 def equal_columns(block: SelectBlock) -> Iterator[ColumnPair]:
     """Yield the pairs of columns by which a SELECT joins two different tables of its own."""
     own = set(block.sources)
-    for home, condition in block.conditions:
-        if isinstance(condition, exp.EQ):
-            first, second = home.source_column(condition.this), home.source_column(condition.expression)
-            if first is None or second is None or first.source is second.source or {first.source, second.source} - own:
+    for home, node in block.conditions:
+        condition = node.this.unnest() if isinstance(node, exp.Not) else node
+        if isinstance(condition, exp.EQ | exp.In):
+            first = home.source_column(condition.this)
+            second = column_of_subquery(home, condition) if condition.args.get("query") else None
+            if isinstance(condition, exp.EQ):
+                second = home.source_column(condition.expression)
+            if first is None or second is None or first.source is second.source:
+                continue
+            if isinstance(condition, exp.EQ) and {first.source, second.source} - own:
                 continue
             tables = (first.source.table, second.source.table)
             if tables[0] is not None and tables[1] is not None and tables[0].name != tables[1].name:
                 yield ColumnPair(condition, first, second, (tables[0], tables[1]))
+
+
+def column_of_subquery(block: SelectBlock, condition: exp.In) -> FromColumn | None:
+    """Return the one column that the subquery of an IN returns, None if it is no column of a source."""
+    select = condition.args["query"].unnest()
+    inner = block.block_of(select)
+    return inner.source_column(select.expressions[0].unalias()) if inner and len(select.expressions) == 1 else None
 
 
 async def explain_keyless(pair: ColumnPair, links: KeyLinks, stored: StoredData) -> str:
@@ -96,8 +109,16 @@ async def explain_keyless(pair: ColumnPair, links: KeyLinks, stored: StoredData)
                 f"{{}} follows no key: {'.'.join(place)} holds values of {'.'.join(target)}, {'.'.join(opposite)} does "
                 f"not. Join through {target[0]}."
             )
-    if is_whole_key(columns[0], first) and is_whole_key(columns[1], second):
+    targets = set(links.target_of.values())
+    are_keys = [
+        is_whole_key(column, table) or place in targets
+        for column, table, place in zip(columns, pair.tables, pair.places, strict=True)
+    ]
+    if all(are_keys):
         return f"{{}} compares the keys of {first.name} and {second.name}, which stand for different things."
+    linked = {table for place in (*links.target_of, *targets) for table in place[:1]}
+    if not any(are_keys) and {one_place[0], other_place[0]} <= linked:
+        return f"{{}} compares two columns that are keys of nothing. Join {first.name} and {second.name} by their keys."
     return ""
 
 

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from sqlglot import exp
 
 from decisor.databases.hints import letters_only
+from decisor.databases.pitfalls.bounds import MIRRORED, SIGNS
 from decisor.databases.pitfalls.question import QUOTED, StatedCondition, numbers_in_text
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.databases.schema_search import question_words, stemmed_words
@@ -30,9 +31,8 @@ from decisor.types import Pitfall
 WORD = re.compile(r"\w+")
 BEFORE_COLUMN = re.compile(r"[(.,`]\s*$")
 AFTER_COLUMN = re.compile(r"`|\s*(?:[=<>!),]|(?:is|in|like|between|contains?)\b)", re.I)
-SIGNS: dict[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
 STEPS = {">": 1, "<=": 1, "<": -1, ">=": -1}
-MIRRORED = str.maketrans("<>", "><")
+PROPER_NAME = re.compile(r"(?<=[a-z,0-9] )[A-Z][a-z]{2,}\b")
 TABLE_ALIAS = re.compile(r"[a-z]\d", re.I)
 
 
@@ -134,8 +134,10 @@ def names_in_text(text: str, columns: Mapping[str, str]) -> Iterator[str]:
 
 async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
     asked = rule_input.asked
-    if not asked.quoted or not rule_input.is_answer:
+    if not rule_input.is_answer:
         return []
+    if not asked.quoted:
+        return find_lost_name(rule_input)
     letters = [letters_only(literal) for literal in rule_input.literals]
     names = {letters_only(identifier.name) for identifier in rule_input.find(exp.Identifier)}
     words = {word for literal in rule_input.literals for word in stemmed_words(literal)}
@@ -148,6 +150,18 @@ async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
             text = f"The question says '{quoted}', and no query does. Is a condition missing?"
             pitfalls.append(Pitfall("lost_text", text, strength="ask"))
     return pitfalls
+
+
+def find_lost_name(rule_input: RuleInput) -> list[Pitfall]:
+    """Find a proper name of the question that is none of the schema, if no query holds any text or number."""
+    # SQLite reads "Dutch" as a text if no column is called so.
+    quoted = [node.name.lower() for node in rule_input.find(exp.Identifier) if node.args.get("quoted")]
+    has_text = rule_input.literals or not rule_input.catalog.column_names.keys() >= {*quoted}
+    names = [] if has_text else PROPER_NAME.findall(rule_input.asked.text)
+    written = " ".join([rule_input.catalog.words, *(node.name.lower() for node in rule_input.find(exp.Identifier))])
+    lost = [name for name in names if not any(stem in written for stem in stemmed_words(name))]
+    text = f"The question speaks of {lost[0]}, and no query does. Is a condition missing?" if lost else ""
+    return [Pitfall("lost_text", text, strength="ask")] if lost else []
 
 
 async def lost_condition(rule_input: RuleInput) -> list[Pitfall]:
@@ -165,7 +179,8 @@ def lost_values(rule_input: RuleInput) -> Iterator[str]:
     # What counts or compares a column leaves NULL out: it is filled.
     for node in rule_input.find(exp.Count, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.In):
         sides = (node.this, node.args.get("expression"))
-        tested |= {f"filled {side.name.lower()}" for side in sides if isinstance(side, exp.Column)}
+        columns = (side.this if isinstance(side, exp.Coalesce) else side for side in sides)
+        tested |= {f"filled {column.name.lower()}" for column in columns if isinstance(column, exp.Column)}
     for condition in rule_input.asked.conditions:
         if condition.column not in rule_input.catalog.column_names:
             continue

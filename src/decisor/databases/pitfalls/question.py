@@ -39,7 +39,7 @@ def numbers_in_text(text: str) -> set[float]:
 DIGITS = re.compile(r"\d+(?:\.\d+)?")
 NUMBER = re.compile(r"(?<![\w.,/:'\"-])[-+]?\$?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\w/:-]|[.,]\d)")
 PERIOD_UNIT = re.compile(
-    r"\s*[-]?\s*(?:seconds?|minutes?|hours?|days?|weeks?|months?|quarters?|years?|th|st|nd|rd)\b", re.I
+    r"\s*-?\s*(?:calendar )?(?:seconds?|minutes?|hours?|days?|weeks?|months?|quarters?|years?|th|st|nd|rd)\b", re.I
 )
 DATE = re.compile(r"\b(\d{1,4})[/.-](\d{1,2})[/.-](\d{1,4})\b")
 QUOTED = re.compile(r"(?<!\w)(?:\"([^\"]{2,80})\"|'([^'\"]{2,80})'(?!\w)|“([^”]{2,80})”)")

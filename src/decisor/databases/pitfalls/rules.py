@@ -13,11 +13,13 @@ from sqlglot import Expr, exp
 from sqlglot.errors import SqlglotError
 
 from decisor.databases.pitfalls.averages import average_of_averages
+from decisor.databases.pitfalls.bounds import lost_bound
 from decisor.databases.pitfalls.conditions import and_or, never_true
 from decisor.databases.pitfalls.division import integer_division
 from decisor.databases.pitfalls.fan_out import fan_out
 from decisor.databases.pitfalls.groups import ungrouped_column
 from decisor.databases.pitfalls.joins import idle_table, keyless_join
+from decisor.databases.pitfalls.keys import key_as_number, several_rows
 from decisor.databases.pitfalls.limit_order import limit_order
 from decisor.databases.pitfalls.lost_conditions import lost_condition, lost_number, lost_text, unmet_question
 from decisor.databases.pitfalls.not_in import not_in_nulls
@@ -28,6 +30,7 @@ from decisor.databases.pitfalls.rule import SECONDS, Rule, RuleInput, StoredData
 from decisor.databases.pitfalls.statement import Catalog, QueryReader, StatementTooComplex, build_catalog
 from decisor.databases.pitfalls.stored_values import unstored_value
 from decisor.databases.pitfalls.text_dates import text_dates
+from decisor.databases.pitfalls.twins import twin_column
 from decisor.databases.pitfalls.values import misspelt_value, unfounded_value
 from decisor.databases.schema import WIDE, TableInfo
 from decisor.databases.schema_search import CheckQuery
@@ -50,17 +53,21 @@ RULES: tuple[Rule, ...] = (
     and_or,
     never_true,
     ungrouped_column,
+    key_as_number,
+    several_rows,
+    twin_column,
     misspelt_value,
     unfounded_value,
     lost_condition,
     lost_number,
+    lost_bound,
     lost_text,
     lost_order,
     lost_measure,
     unmet_question,
 )
 QUERY = re.compile(r"[\s(]*(--|/\*|SELECT\b|WITH\b|FROM\b)", re.I)
-IS_NUMBER = r"[\w.]+\s*(?:=|<=?|>=?)\s*-?\d+(?:\.\d+)?"
+IS_NUMBER = r"[\w.]+\s*=\s*-?\d+(?:\.\d+)?"
 LOOKUP = re.compile(
     rf"\s*SELECT\s+[\w.*,\s]+?\s+FROM\s+(\w+)(?:\s+WHERE\s+{IS_NUMBER}(?:\s+AND\s+{IS_NUMBER})*)?\s*;?\s*", re.I
 )

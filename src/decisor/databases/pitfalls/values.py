@@ -9,7 +9,8 @@ for other words and are let pass.
     question: ... of the card "Molimo, Maro-Sorcerer"
     ... WHERE name = 'Molimo , Maro-Sorcerer'
 
-The question has the same letters with other signs or blanks between them (misspelt_value).
+The question has the same letters with other signs or blanks between them (misspelt_value). Two columns of one row that
+a query compares for equality are a value that nobody speaks of as well.
 """
 
 from __future__ import annotations
@@ -73,10 +74,23 @@ async def unfounded_value(rule_input: RuleInput) -> list[Pitfall]:
         if unknown and not is_part:
             text = "{}: neither the question nor its rules speak of this value. Is it meant?"
             pitfalls.append(rule_input.pitfall("unfounded_value", node, text, "ask"))
+    pitfalls += find_equal_columns(rule_input) if asked else []
     # Where all is said in words ("cheap", "the last half year"), the query has to choose the numbers.
     if asked.all_numbers and not pitfalls and not NUMBER_WORD.search(f"{asked.text} {asked.rules} {asked.vocabulary}"):
         pitfalls += find_unfounded_numbers(rule_input)
     return pitfalls
+
+
+def find_equal_columns(rule_input: RuleInput) -> Iterator[Pitfall]:
+    """Yield the conditions that two columns of one row are equal."""
+    for block in rule_input.blocks:
+        for home, condition in block.conditions:
+            if isinstance(condition, exp.EQ):
+                first, second = home.source_column(condition.this), home.source_column(condition.expression)
+                is_one_row = first and second and first.source is second.source and first.source.table is not None
+                if is_one_row and first != second:
+                    text = "{}: neither the question nor its rules compare these two columns of one row. Is it meant?"
+                    yield rule_input.pitfall("unfounded_value", condition, text, "ask")
 
 
 def find_unfounded_numbers(rule_input: RuleInput) -> Iterator[Pitfall]:
@@ -93,7 +107,7 @@ def find_unfounded_numbers(rule_input: RuleInput) -> Iterator[Pitfall]:
                 number + 1,
                 *(() if digits["year"] else (number * 100, number / 1e3, number / 1e6)),
             }
-            # Small numbers are flags and months.
-            if bool(digits["year"]) == literal.is_string and abs(number) >= 2 and not near & known:
+            # Small numbers are flags and months, and more than one is two.
+            if bool(digits["year"]) == literal.is_string and abs(number) > 2 and not near & known:
                 text = "{}: neither the question nor its rules speak of this number. Is it meant?"
                 yield rule_input.pitfall("unfounded_value", node, text, "ask")

@@ -23,9 +23,13 @@ LEAST = 4
 """Letters of an answer that is looked for in passages: yes and no stand anywhere."""
 UNCITED = "{name} stands in {id}, which you do not cite, and in no record that you do."
 CHOOSES = re.compile(
-    r"(?:\b(?:recommend|choose|pick|that leaves|makes)|^\W*(?:the )?(?:best|winner)(?: \w+)?\s*[:=])\s+[*\"'`]*$", re.I
+    r"(?:\b(?:recommend|choose|pick|that leaves|makes|I'd say)\s|^\W*(?:the )?(?:best|winner)(?: \w+)?\s*[:=])"
+    r"\s*[*\"'`]*$",
+    re.I,
 )
-IS_CHOSEN = re.compile(r"[*\"'`]*\s+(?:is (?:the answer|my choice|the winner)|the one to (?:pick|choose))\b", re.I)
+IS_CHOSEN = re.compile(
+    r"[*\"'`]*\s+(?:is (?:the answer|my choice|the winner)|it is[!.]|the one to (?:pick|choose))\b", re.I
+)
 IF = re.compile(
     r"\b(?:if|unless|were|without|second|next|otherwise|alternatively?|fallback|not|never|nor|than|for|runner)\b", re.I
 )
@@ -108,6 +112,8 @@ class AnswerCheck(FigureCheck, OrderCheck):
                 if missing and len(ids) == len({name.name for name in rivals}):
                     yield Objection("row", f"You cite {ground.label(id)}, and no row of {missing[0].name}.")
                 continue
+            if not clause.names and len(clause.cited) == 1:
+                yield from self.check_lone_citation(id, clause, memory)
             before = clause.cited[at - 1][1] if at else 0
             after = clause.cited[at + 1][0] if at + 1 < len(clause.cited) else len(clause.text)
             is_ahead = not clause.masked[before:start].strip(" ,;([")  # "[o1.r1] shows Rock at 770"
@@ -128,6 +134,17 @@ class AnswerCheck(FigureCheck, OrderCheck):
                 continue  # "It beats Elm with 5,495 [o1.r1]"
             right = min((row for row in rivals[-1].ids if table_of(row) == table_of(id)), key=len, default="others")
             yield Objection("row", f"You cite {ground.label(id)} for {rivals[-1].name}, which stands in {right}.")
+
+    def check_lone_citation(self, id: str, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
+        """Yield the objection to the one citation of a clause without a name, if its figures are all of the name
+        before it and none is of the row: "The next is Elm; [o1.r9] gives it 969"."""
+        figures = [figure for figure in clause.figures if figure.digits > 2]
+        holders = [{cell.id for cell in self.ground.cells_with(figure)} for figure in figures]
+        own = {row for name in memory[-1:] for row in name.ids if table_of(row) == table_of(id)}
+        if holders and own and id not in own and all(own & rows and id not in rows for rows in holders):
+            yield Objection(
+                "row", f"You cite {self.ground.label(id)} for {memory[-1].name}, which stands in {min(own)}."
+            )
 
     def check_verdict(self, clause: Clause) -> Iterator[Objection]:
         """Yield objections to reasons that choose another name than the answer."""

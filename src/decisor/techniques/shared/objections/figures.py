@@ -15,8 +15,9 @@ from functools import cached_property
 from itertools import permutations, product
 
 from decisor.parsing.figures import Quantity, find_quantities, iterate_numeric_fields, unit_of_column
-from decisor.techniques.shared.objections.order import MEAN, ORDINAL
+from decisor.techniques.shared.objections.order import MEAN, ORDINAL, PLACE
 from decisor.techniques.shared.objections.reading import (
+    BOUND,
     AnswerReading,
     Cell,
     Clause,
@@ -57,8 +58,8 @@ PERCENT_OF = re.compile(r"(?:%|per ?cent|Prozent)\s+(?:of|von|de)\b", re.I)
 RATE_HEAD = re.compile(r"\|[^|\n]*\bper\b[^|\n]*\|")
 """A column of a table in the answer that holds rates, such as "min per invoice"."""
 WHOLE = re.compile(
-    r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|are|entre|von den|alle|(?:sur|tous) les"
-    r"|(?:de|todos) los)(?: the)?|\bthe|\bevery\b[^.;]{0,40}\()\s*$",
+    r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|are|entre|von den|unter(?: den)?|alle"
+    r"|(?:sur|tous) les|(?:de|todos) los)(?: the)?|\bthe|\bevery\b[^.;]{0,40}\()\s*$",
     re.I,
 )
 """Words before a number of candidates that are all of them."""
@@ -74,6 +75,7 @@ ITEMS = set(
 )
 SMALL_WORDS = set(re.findall(r"\w+", "the and with has have for are was which that than from all most least"))
 
+PERIODS = re.compile(r"\s+(?:periods|quarters|years|months)\b", re.I)
 IN_ALL = re.compile(r"[^.;\d]{0,20}\b(?:altogether|in all|in total|compar|verglichen)", re.I)
 RowsOf = Callable[[Quantity], frozenset[str]]
 
@@ -188,7 +190,9 @@ class FigureCheck(AnswerReading):
         wanted = self.noun_columns(figure, clause)
         columns = [column for column in self.ground.columns if not wanted or column.name in wanted]
         return bool(
-            RANGE.search(clause.masked[: figure.start])
+            RANGE.search(before := clause.masked[: figure.start])
+            # "The other three have fewer than 2,500 each"
+            or (BOUND.search(before) and OF_THE_REST.search(before) and self.cells(figure, clause))
             or self.in_question(figure, clause)
             or (not wanted and self.may_count(figure, clause))
             or any(self.from_column(figure, column, clause) for column in columns)
@@ -233,6 +237,8 @@ class FigureCheck(AnswerReading):
         value, sizes = figure.meanings[0].value, self.sizes
         if figure.unit or value != int(value) or not sizes or "limit" in self.known.lower():
             return None
+        if PERIODS.match(after) and WHOLE.search(before):
+            return self.period_counts or None
         wording = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
         candidates = ITEMS | ({stem(wording[1].lower())} if wording else set())
         noun = re.match(r"\s+(?:[a-z]+\s+)?([^\W\d_]{3,})", after)
@@ -240,7 +246,7 @@ class FigureCheck(AnswerReading):
         is_counted = any(match and stem(match[1].lower()) in candidates for match in (nearest, noun))
         if self.noun_columns(figure, clause) or (clause.heads and not is_counted):
             return None
-        of_size = re.match(r"\s+(?:of|von|de|sur)(?: the)?\s+(?:them\b|\w+)", after)
+        of_size = re.match(r"\s+(?:out of|of|von|de|sur)(?: the)?\s+(?:them\b|\w+)", after)
         by_mean = re.match(
             r"(?: of them| of (?:the )?\w+)?(?: [a-z]+)?\s+(?:(?:lie|lies|are|is)\s+)?(above|below|exceeds?)\b", after
         )
@@ -249,11 +255,15 @@ class FigureCheck(AnswerReading):
         is_clear = MEAN.search(after) or ((is_counted or of_size) and MEAN.search(self.claims.because))
         if side and not is_of and is_clear:
             return self.counts_by_mean(side[1] != "below")
-        if re.search(r"\bcompared\s*[=:]\s*$", before, re.I) and not re.match(r"\s*(?:of|/)", after):
+        if re.search(r"\b(?:compared|candidates)\s*[=:]\s*$", before, re.I) and not re.match(r"\s*(?:of|/)", after):
             return sizes
-        if re.search(rf"(?:#\d+|No\. ?\d+|{ORDINAL}|\blast) of(?: the)?\s*$", before, re.I) or (
-            re.search(r"\b(?:of|among) all\s*$", before) and not re.match(r"\s+[^\W\d]", after)
+        if re.search(r"\b(?:(?:went through|checked|compared|reviewed|looked at|read) all|list of)\s*$", before) and (
+            not re.match(r"\s+[^\W\d]", after)
         ):
+            return sizes
+        if re.search(
+            rf"(?:#\d+|No\. ?\d+|{ORDINAL}|\blast|\btête|\b{PLACE} \d+) (?:of|von|de|sur)(?: the)?\s*$", before, re.I
+        ) or (re.search(r"\b(?:of|among) all\s*$", before) and not re.match(r"\s+[^\W\d]", after)):
             return sizes
         if not is_counted or value == len(clause.names) > 1 or not before.strip(" *-|"):
             return None
@@ -269,6 +279,13 @@ class FigureCheck(AnswerReading):
         tail = after[noun.end() :] if noun else after
         is_all = (WHOLE.search(before) and (is_of or not PART.match(tail))) or IN_ALL.match(tail)
         return sizes if is_all or value > max(sizes) else None
+
+    @cached_property
+    def period_counts(self) -> set[int]:
+        """The numbers of rows with a period, by table and name."""
+        ids = [id for id in self.ground.records if any(True for _ in self.ground.periods_of(id))]
+        owners = Counter((table_of(id), self.ground.name_of.get(id)) for id in ids)
+        return {*owners.values(), *Counter(map(table_of, ids)).values()}
 
     def counts_by_mean(self, is_above: bool) -> set[int]:
         """Return the number of rows on one side of the mean of the deciding column, or of any."""
@@ -292,7 +309,7 @@ class FigureCheck(AnswerReading):
         if figure.unit or value != int(value) or figure.digits > 3:
             return False
         before, after = clause.around(figure)
-        of_size = re.match(r"\s+(?:of|von|de|sur)(?: the)?\s+(\d+)", after)
+        of_size = re.match(r"\s+(?:out of|of|von|de|sur)(?: the)?\s+(\d+)", after)
         if value < max(self.sizes, default=0) and (of_size or OF_THE_REST.search(f"{before[-25:]}{after[:25]}")):
             return True
         return not clause.heads and value in self.row_counts | self.counts_by_mean(True) | self.counts_by_mean(False)

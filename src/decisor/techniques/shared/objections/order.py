@@ -22,9 +22,16 @@ from decisor.techniques.shared.objections.reading import (
     NumberColumn,
     fits,
     stem,
+    table_of,
 )
 from decisor.types import Objection
 
+BACK = re.compile(r"\W*(?:its?|this|that|they|their|he|she)\b", re.I)
+"""A sentence that goes on about the name before it."""
+NO_OTHER = re.compile(
+    r"\b(?:no other|nobody|no one|none)\b(?:(?! (?:in|with|within|of|under|over|that|which|who|whose)\b)[^,;]){0,40}$",
+    re.I,
+)
 MEAN_OF_ALL = "the mean"
 MEAN = re.compile(r"\b(?:averaged?|mean|typical)\b", re.I)
 FOREIGN = (
@@ -37,14 +44,15 @@ ORDINAL = rf"(?:{'|'.join(NTH)}|\d{{1,3}}(?:st|nd|rd|th))"
 PLACE = r"(?:position|place|rank|platz|rang|stelle|lugar|puesto|posto|posición)"
 RANK = re.compile(
     rf"(?P<sign>#\d{{1,3}}|\bN[ro]\. ?\d{{1,3}})\b"
-    rf"|\b{PLACE} (?:no\. ?|#)?(?P<after>\d{{1,3}}\b(?!\.\d)|{ORDINAL}\b)|(?P<bare>\b\d{{1,3}}[ºª])"
+    rf"|\b(?:{PLACE}|(?:is|only|as) number) (?:no\. ?|#)?(?P<after>\d{{1,3}}\b(?!\.\d)|{ORDINAL}\b)"
+    r"|(?P<bare>\b\d{1,3}[ºª])"
     rf"|\b(?P<before>{ORDINAL}|\d{{1,3}}\.)[ -](?:{PLACE}|placed|ranked|best|(?P<max>{MAX})|(?P<min>{MIN}))\b"
     rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|[A-Z]\w+)"
     rf"\s+(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|on|among|choice|option)\b"
     r"|\s*[,;.(\[]|\s*$)",
     re.I,
 )
-MAY_RANK = re.compile(rf"\b{ORDINAL}\b|#\d|\bN[ro]\.|\b{PLACE}\b|[ºª]", re.I)
+MAY_RANK = re.compile(rf"\b{ORDINAL}\b|#\d|\bnumber \d|\bN[ro]\.|\b{PLACE}\b|[ºª]", re.I)
 """Cheap to look for. Without it RANK finds nothing."""
 LIMITED = re.compile(
     r"\b(?:not|never|no(?!\.)|one of|those|who|eligible|allowed|other|others|besides|except|exclud\w+|without|within|if"
@@ -61,11 +69,20 @@ TREND = re.compile(
     r"|(?P<down>fell|falls|fallen|drops|dropped|decrease[ds]|declined|shrank|sank|down(?= (?:to|by)\b)))\b",
     re.I,
 )
+OF_MEAN = re.compile(
+    r"[\w ]{0,12}\b(?:the|overall)\s+(?:average|mean)\b.{0,20}"
+    r"|\s+what the (?:others?|rest|remaining)\b.{0,30}\bon average",
+    re.I,
+)
 GENERIC = set(
-    re.findall(r"\w+", "value figure number amount total overall sum result level one score entry column average mean")
+    re.findall(
+        r"\w+",
+        "value figure number amount total overall sum result level one score entry column average mean other rest"
+        " remaining wert valor valeur",
+    )
 )
 """Words for the figure of any column."""
-FILLER = re.compile(r"of|the|its|to|by|far|a|an")
+FILLER = re.compile(r"of|what|the|its|to|by|far|a|an")
 END = re.compile(
     r"all|any|at|with|and|is|was|are|were|among|which|that|for|has|have|had|than|from|but|so|followed|ahead|here|there"
     r"|in|als|que|der|von|while|respectively|it"
@@ -160,7 +177,10 @@ class OrderCheck(AnswerReading):
             if any(not any(asked.holds(period) for asked in iterate_periods(self.question)) for period in near):
                 continue
             column = self.column_of(noun_phrase(after))
-            rows = [column.row_of(name) for name in self.beside(match, clause) or self.recent(memory)] if column else []
+            names = self.beside(match, clause)
+            if not names or (BACK.match(text) and names[0].start >= match.end()):
+                names += self.recent(memory)
+            rows = [column.row_of(name) for name in names] if column else []
             at = 0 if match["max"] else 1
             ranks = [(row, ends[at][0]) for row in rows if column and row and (ends := column.ranks(row))]
             if column and ranks and all(number > 1 for _, number in ranks):
@@ -196,6 +216,10 @@ class OrderCheck(AnswerReading):
                 for token, name, after in zip(tokens, first, second, strict=True)
             )
             readings = [first] if is_clear else [first, second]
+            if BACK.match(clause.masked):
+                # "Its 444 units are the best, ahead of Elm, the second"
+                ahead = sum(token.end <= clause.names[0].start for token in tokens)
+                readings += [[*[name] * ahead, *first[ahead:]] for name in self.recent(memory)]
             if len(tokens) == 1 and first[0].end <= tokens[0].start:
                 readings += [[name] for name in said_before(tokens[0].start, clause)]
             readings += [list(clause.names)] if not is_clear and len(clause.names) == len(tokens) else []
@@ -244,6 +268,9 @@ class OrderCheck(AnswerReading):
         text, is_up = clause.masked, bool(match["up"])
         before, tail = text[: match.start()], text[match.end() :]
         # "No higher than" and the like say the opposite, or nothing of an order.
+        if NO_OTHER.search(before):
+            yield from self.check_no_other(match, clause)
+            return
         if re.search(r"\b(?:no|not|never|rather|any|much|once|one|neither|nor|nothing|nobody)\s+$", before, re.I):
             return
         column = self.column_of(noun_phrase(tail))
@@ -263,6 +290,18 @@ class OrderCheck(AnswerReading):
             (name, value), (rival_name, against) = pairs[0]
             claim = f"You wrote that {name} is {match.group()} than {rival_name}"
             yield Objection("direction", f"{claim}; {column.name} says {value:,.10g} against {against:,.10g}.")
+
+    def check_no_other(self, match: re.Match[str], clause: Clause) -> Iterator[Objection]:
+        """Yield the objection to "no other has more than Elm", if another one has."""
+        tail = clause.masked[match.end() :]
+        column, than = self.column_of(noun_phrase(tail)), re.match(r"(?:[\w\s-]{0,40}?\bthan)?[\s*]*", tail)
+        start = match.end() + (than.end() if than else 0)
+        names = [name for name in clause.names if 0 <= name.start - start < 3]
+        row = column.row_of(names[0]) if column and names else None
+        number = ends[0 if match["up"] else 1][0] if column and (ends := column.ranks(row)) else 1
+        if column and row and number > 1:
+            claim = f"You wrote that none is {match.group()} than {self.name(row)}"
+            yield Objection("direction", f"{claim}; by {column.name} it is number {number} from that end.")
 
     def check_sign(
         self, figure: Quantity, clause: Clause, memory: Sequence[Mention], column: NumberColumn
@@ -294,7 +333,10 @@ class OrderCheck(AnswerReading):
         figure = next((figure for figure in reversed(clause.figures) if figure.end <= start), None)
         copula = r"[)*`\s,]*(?:which |that |this )?(?:is|was|are|were)(?: (?:already|in turn|also|still|far|much))?\s*"
         if figure and re.fullmatch(copula, text[figure.end : start]):
-            return [(figure.text, abs(figure.meanings[0].value))]
+            # "Around 30 hours" may stand for 1.25 days.
+            cells = self.ground.cells_with(figure)
+            own = [cell.value for cell in cells if (table_of(cell.id), cell.column) == (column.table, column.name)]
+            return [(figure.text, next(iter(own), abs(figure.meanings[0].value)))]
         said_for = re.match(r"\s+(?:for|für|para)\s+[*]*", text[match.end() :])
         after = [name for name in clause.names if said_for and name.start == match.end() + said_for.end()]
         if after or (before := said_before(start, clause)):
@@ -312,8 +354,10 @@ class OrderCheck(AnswerReading):
         """Return the thing compared with, with its number."""
         tail = clause.masked[match.end() :]
         mean = (MEAN_OF_ALL, sum(column.numbers) / len(column.numbers))
-        if re.match(r"[\w ]{0,12}\b(?:the|overall)\s+(?:average|mean)\b", tail, re.I):
-            return [mean]
+        if of_mean := OF_MEAN.match(tail):
+            own = column.values([*clause.names, *self.recent(memory)])
+            rest = [(MEAN_OF_ALL, (column.total - value) / (len(column.numbers) - 1)) for _, value in own]
+            return rest if re.search(r"\b(?:others?|rest|remaining)\b", of_mean.group(), re.I) else [mean]
         than = re.match(
             r"[\w\s-]{0,30}?\b(?:than|als|que)\s+(?:that of|those of|what|the|for|at|der von|die von)?\s*[*`$€£]*", tail
         )

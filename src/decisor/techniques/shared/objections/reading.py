@@ -32,6 +32,8 @@ from decisor.parsing.figures import (
 )
 from decisor.types import Observation, Ranking, Record, Value
 
+IS_ENGLISH = re.compile(r"\b(?:the|with|and|has|which)\b", re.I)
+DECIMAL_COMMA = re.compile(r"\d,\d{1,2}(?!\d)|\d[.'\s]\d{3},\d")
 IDS = {"id", "ids", "key", "code", "uuid", "guid", "phone", "fax", "zip", "postal"}
 """A column whose name ends so holds keys: never quoted as an amount, never calculated with."""
 PARTS = {"share", "ratio", "fraction", "proportion", "probability", "quotient", "index", "factor"}
@@ -512,7 +514,11 @@ class AnswerReading:
                         for name in names
                         if start <= name.start < end
                     ),
-                    tuple(widen(figure, piece) for figure in find_quantities(piece) if is_claim(figure, piece)),
+                    tuple(
+                        widen(self.settle_mark(figure), piece)
+                        for figure in find_quantities(piece)
+                        if is_claim(figure, piece)
+                    ),
                     periods,
                     tuple(
                         (match.start() - start, match.end() - start, find_citations(match.group(), self.ground.records))
@@ -521,7 +527,20 @@ class AnswerReading:
                     ),
                     heads,
                 )
-            start = after
+            # "Next is Elm; [o1.r9] gives it 969": the blanks of a citation are no part of the break.
+            cut = next((match.start() for match in cites if end < match.start() < after), after)
+            start = cut if text[end:cut].startswith((";", "\n")) else after
+
+    def settle_mark(self, figure: Quantity) -> Quantity:
+        """Return a figure with the one meaning that it has in English: 8,400 is no 8.4 there."""
+        has_one_mark = "," in figure.text and "." not in figure.text
+        return replace(figure, meanings=figure.meanings[:1]) if has_one_mark and self.is_english else figure
+
+    @cached_property
+    def is_english(self) -> bool:
+        """Whether the answer is in English, and no figure of it has a decimal comma."""
+        text = f"{self.claims.because} {self.claims.runner_up}"
+        return IS_ENGLISH.search(text) is not None and not DECIMAL_COMMA.search(text)
 
     def cells(self, figure: Quantity, clause: Clause) -> list[Cell]:
         cells, value = self.ground.cells_with(figure), abs(figure.meanings[0].value)
