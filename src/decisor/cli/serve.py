@@ -67,10 +67,16 @@ def serve_command(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Whether to open the page.")] = True,
     takes_files: Annotated[bool, typer.Option("--files/--no-files", help="Whether people may upload files.")] = True,
     at_once: AtOnceOf = 256,
+    store: Annotated[
+        str, typer.Option("--store", metavar="URL", help="PostgreSQL for runs of several processes; see --workers.")
+    ] = "",
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=256, help="Number of processes; more than one need --store.")
+    ] = 1,
 ) -> None:
     """Start the web page and the HTTP API. Ctrl-C stops them."""
     with require_package("FastAPI and uvicorn", "serve"):
-        from decisor.server.app import bind_socket, run_web_server
+        from decisor.server.app import bind_socket, run_web_processes, run_web_server
         from decisor.server.settings import ServerSettings, names_of_llms
     from decisor.server.security import is_local_host
     from decisor.session.open_sources import sources_of_request
@@ -78,6 +84,8 @@ def serve_command(
     if new_user:
         print_user(new_user)
         return
+    if workers > 1 and not store:
+        raise SetupError("--workers needs a store that all processes write to: --store postgresql://HOST/NAME")
     config = resolve_config()
     # Take the data that are named, else those of the config files.
     if not request.names_data and not demo:
@@ -119,15 +127,24 @@ def serve_command(
         routers = [import_lab("evaluation_pages", "--evaluation").router]
     print_folder_file(config)
     # The shop is gone with the server, and so are its runs.
-    with folder, open_server_history(history and config.keeps_history and not demo) as place:
-        run_web_server(replace(serving, history=place, takes_files=takes_files), listening, ready, routers)
+    with folder, open_server_history(history and config.keeps_history and not demo, store) as place:
+        serving = replace(serving, history=place, takes_files=takes_files)
+        if workers > 1:
+            run_web_processes(serving, listening, workers, ready)
+        else:
+            run_web_server(serving, listening, ready, routers)
 
 
 @contextmanager
-def open_server_history(lasts: bool) -> Iterator[History]:
-    """Yield the person's history, or one that is gone with the server."""
+def open_server_history(lasts: bool, store: str = "") -> Iterator[History]:
+    """Yield the person's history, or one that is gone with the server. store: URL of one that many processes share."""
     from decisor.history.store import History
 
+    if store:
+        from decisor.history.postgres import PostgresPlace
+
+        yield History(PostgresPlace(store))
+        return
     if lasts:
         yield History()
         return

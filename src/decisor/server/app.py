@@ -17,6 +17,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,8 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from decisor.errors import Error, LLMError, OutageError, SetupError, ToolError
-from decisor.server.connections import BACKLOG, make_connection_class
+from decisor.history.folder import FolderPlace
+from decisor.server.connections import BACKLOG, ProcessConnection, make_connection_class
 from decisor.server.live import HistoryWriter
 from decisor.server.requests import TokenBody
 from decisor.server.responses import Fault, SessionReply
@@ -48,7 +50,7 @@ from decisor.server.security import ANYBODY, Refusal, RequestGuard, cookie_of, h
 from decisor.server.settings import Full, ServerSettings
 from decisor.server.stream import Busy
 from decisor.session.pool import open_pool
-from decisor.system.extras import logger
+from decisor.system.extras import import_lab, logger
 from decisor.system.secrets import redact
 from decisor.system.tasks import collect_cycles_rarely
 from decisor.version import __version__
@@ -266,13 +268,14 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_pool(serving.sources) as pool:
             keeper = HistoryWriter(serving.history)
-            state.open_runs = Runs(serving, pool, keeper)
+            runs = state.open_runs = Runs(serving, pool, keeper)
             writing = asyncio.create_task(keeper.work())
             try:
-                yield
+                async with open_line(runs):
+                    yield
             finally:
                 # The order matters: runs still write to the history, and both use the pool.
-                await state.open_runs.close()
+                await runs.close()
                 writing.cancel()
                 await asyncio.wait([writing])
                 await keeper.close()
@@ -301,6 +304,26 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
     for error, _ in STATUSES:
         app.add_exception_handler(error, reply_error)
     return app
+
+
+@asynccontextmanager
+async def open_line(runs: Runs) -> AsyncIterator[None]:
+    """Take runs from the line of all processes within the block, if the history is one of several processes."""
+    place = runs.serving.history.place
+    if isinstance(place, FolderPlace):
+        yield
+        return
+    from decisor.history.postgres import PostgresPlace
+    from decisor.server.jobs import Jobs
+
+    assert isinstance(place, PostgresPlace)
+    runs.jobs = jobs = Jobs(runs, place)
+    await jobs.open()
+    try:
+        yield
+    finally:
+        await runs.close()
+        await jobs.close()
 
 
 def guarded_app(serving: ServerSettings, routers: Sequence[APIRouter] = ()) -> tuple[ASGIApp, AppState]:
@@ -348,6 +371,8 @@ async def reply_error(request: Request, error: Exception) -> JSONResponse:
 
 GRACE_SECONDS = 1
 KEEP_SECONDS = 75
+UNRESPONSIVE_SECONDS = 30
+"""After how long a process that answers nothing is replaced."""
 MOST_HEAD = 32_768
 """Bytes of a request's line and headers."""
 
@@ -397,7 +422,11 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 def make_web_server(serving: ServerSettings, ready: Callable[[], None], routers: Sequence[APIRouter] = ()) -> WebServer:
     app, state = guarded_app(serving, routers)
-    config = uvicorn.Config(
+    return WebServer(make_uvicorn_config(app, http=make_connection_class()), state, ready)
+
+
+def make_uvicorn_config(app: Any, **own: Any) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
         log_level="critical",
         access_log=False,
@@ -411,9 +440,28 @@ def make_web_server(serving: ServerSettings, ready: Callable[[], None], routers:
         proxy_headers=False,
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_SECONDS,
-        http=make_connection_class(),
+        **own,
     )
-    return WebServer(config, state, ready)
+
+
+def make_process_app(serving: ServerSettings) -> ASGIApp:
+    """Build the application of one process of several."""
+    with contextlib.suppress(SetupError):
+        return guarded_app(serving, [import_lab("evaluation_pages", "--evaluation").router])[0]
+    return guarded_app(serving)[0]
+
+
+def run_web_processes(serving: ServerSettings, listening: socket.socket, count: int, ready: Callable[[], None]) -> None:
+    """Serve with several processes until Ctrl-C or SIGTERM. One that dies is replaced; SIGHUP replaces one by one."""
+    from uvicorn.supervisors import Multiprocess
+
+    app = partial(make_process_app, serving)
+    config = make_uvicorn_config(
+        app, factory=True, http=ProcessConnection, workers=count, timeout_worker_healthcheck=UNRESPONSIVE_SECONDS
+    )
+    listening.listen(BACKLOG)
+    ready()
+    Multiprocess(config, [listening]).run()
 
 
 def run_web_server(

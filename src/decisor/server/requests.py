@@ -85,6 +85,17 @@ class ChangeBody(HowToRun):
     plan: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=2_000)], ...], Field(max_length=100)] = ()
 
 
+class Order(Body):
+    """A run that a person wants, as any process of the server can do it."""
+
+    user: str
+    """Name of the person."""
+    body: AskBody | ChangeBody | HowToRun
+    """A question, a change of the run ``before``, or how to go on from it."""
+    before: str = ""
+    """Id of a run."""
+
+
 class ApprovalBody(Body):
     """An answer to a query that waits. why: for the model to read if the query is refused. instead: the query that the
     model is to run as it is, in place of a refused one.

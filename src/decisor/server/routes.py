@@ -7,7 +7,6 @@ users through.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -72,6 +71,7 @@ from decisor.server.runs import (
     save_record_approval,
     show_run_to_user,
     verify_live_run,
+    wait_for_end,
 )
 from decisor.server.security import Refusal, User
 from decisor.server.settings import NO_LLM, ServerSettings
@@ -276,9 +276,8 @@ async def start_run(
 ) -> RunReply:
     """Start a run. With ``wait`` the reply comes when it is over, or is how far it is by then."""
     live = await state.runs.ask_with_key(user, body, idempotency_key)
-    with suppress(TimeoutError):
-        if wait and not live.is_over:
-            await asyncio.wait_for(live.over.wait(), wait)
+    if wait:
+        await wait_for_end(live, wait)
     return reply_to_start(live, response)
 
 

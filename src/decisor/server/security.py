@@ -158,6 +158,11 @@ class Users:
         """Users that have a name, by that name."""
         return {user.name: user for user in self.by_digest.values() if user.name}
 
+    def named(self, name: str) -> User | None:
+        """Return the user of a name; None if there is none."""
+        nobody = ANYBODY if self.is_open else None
+        return next((user for user in self.by_digest.values() if user.name == name), nobody)
+
     def of_token(self, token: str) -> User | None:
         """Return the user of a token, or None. Every hash is compared, so that the time says nothing about it."""
         digest, match = digest_of_token(token), None

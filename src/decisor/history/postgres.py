@@ -1,0 +1,319 @@
+"""Runs in PostgreSQL, for servers of several processes.
+
+    run, reader     as in a folder
+    entry           the traces, a line of their file each
+    live            runs under way: how each is done, and what a page shows of it besides its trace
+    reply           what people said to a run under way: to a query, to words, or stop
+    bought          replies of LLMs to a run under way: a process that takes it over does not buy them again
+    begun           runs by the Idempotency-Key that their owner sent
+
+A run belongs to the process that has its last ``attempt``: what an earlier one still writes is refused. Each change is
+told to all processes on one channel (LISTEN and NOTIFY).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from decisor.errors import SetupError
+from decisor.history.store import MIGRATIONS, PAST_RUN, PastRun, Rows, Tables, delete_rows, insert_run
+from decisor.system.extras import require_package
+from decisor.system.secrets import hide_password
+from decisor.system.serialization import json_text
+from decisor.trace.events import TraceEntry
+from decisor.trace.file import format_trace_line, read_entries
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+CHANNEL = "decisor"
+IDENTITY = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
+OWN_TABLES = """
+CREATE TABLE IF NOT EXISTS entry (number BIGINT, position INTEGER, line TEXT NOT NULL, PRIMARY KEY (number, position));
+CREATE TABLE IF NOT EXISTS live (number BIGINT PRIMARY KEY, job TEXT NOT NULL, attempt INTEGER NOT NULL DEFAULT 0,
+    state TEXT NOT NULL DEFAULT '');
+CREATE TABLE IF NOT EXISTS reply (number BIGINT, kind TEXT, which INTEGER, text TEXT NOT NULL,
+    PRIMARY KEY (number, kind, which));
+CREATE TABLE IF NOT EXISTS bought (number BIGINT, key TEXT, reply TEXT NOT NULL, PRIMARY KEY (number, key));
+CREATE TABLE IF NOT EXISTS begun (owner TEXT, key TEXT, job TEXT NOT NULL, number BIGINT NOT NULL,
+    PRIMARY KEY (owner, key));
+CREATE TABLE IF NOT EXISTS format (version INTEGER NOT NULL);
+"""
+LOCK = 0x44656369736F72
+"""Number of the lock under which one process makes the tables."""
+WAIT_SECONDS = 20.0
+MOST_CONNECTIONS = 8
+
+
+@dataclass(frozen=True)
+class PostgresTables:
+    """The tables within one transaction of PostgreSQL."""
+
+    connection: Connection[Any]
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
+        return self.connection.execute(to_postgres(statement), [*map(storable, values)])
+
+    def executemany(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
+        """Execute a statement for each row of values; return how many rows it changed."""
+        with self.connection.cursor() as cursor:
+            cursor.executemany(to_postgres(statement), [[*map(storable, row)] for row in values])
+            return cursor.rowcount
+
+
+def to_postgres(statement: str) -> Any:
+    return statement.replace("?", "%s")
+
+
+def storable(value: Any) -> Any:
+    """Return a value as PostgreSQL takes it: its texts have no NUL."""
+    return value.replace("\0", "") if isinstance(value, str) else value
+
+
+@dataclass(eq=False)
+class EntryPen:
+    """The trace of a run under way, in the table of entries."""
+
+    place: PostgresPlace
+    number: int
+    written: int = 0
+    fault: str = ""
+
+    def write(self, *entries: TraceEntry) -> None:
+        try:
+            with self.place.transaction() as tables:
+                insert_entries(tables, self.number, self.written, entries)
+            self.written += len(entries)
+        except SetupError as error:
+            self.fault = str(error)
+
+    def close(self) -> None:
+        """Do nothing: each write is a transaction of its own."""
+
+
+def insert_entries(tables: Tables, number: int, written: int, entries: Sequence[TraceEntry]) -> None:
+    rows = [(number, written + at, format_trace_line(entry)) for at, entry in enumerate(entries)]
+    tables.executemany("INSERT INTO entry VALUES (?, ?, ?)", rows)
+
+
+@dataclass(frozen=True)
+class News:
+    """What is new of a run under way, for the other processes."""
+
+    number: int
+    attempt: int
+    written: int
+    """How many entries were stored before."""
+    entries: Sequence[TraceEntry]
+    state: str
+    """What a page shows of it besides its entries, as JSON."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A run that this process has now."""
+
+    past: PastRun
+    job: str
+    """How it is done, as JSON."""
+    attempt: int
+    replies: Mapping[tuple[str, int], str]
+    """What people said to it, by kind and number."""
+
+
+@dataclass(eq=False)
+class PostgresPlace:
+    """A database of runs; a ``history.store.Place``."""
+
+    url: str
+    locking: str = " FOR UPDATE"
+    is_ready: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        with require_package("psycopg and procrastinate", "cluster"):
+            from psycopg_pool import ConnectionPool
+
+        self.name = hide_password(self.url)
+        self.pool = ConnectionPool(self.url, min_size=1, max_size=MOST_CONNECTIONS, timeout=WAIT_SECONDS, open=False)
+
+    def __getstate__(self) -> str:
+        return self.url
+
+    def __setstate__(self, url: str) -> None:
+        self.__init__(url)  # type: ignore[misc]  # a process of its own has connections of its own
+
+    @contextmanager
+    def transaction(self) -> Iterator[PostgresTables]:
+        from psycopg import Error, OperationalError
+        from psycopg_pool import PoolTimeout
+
+        try:
+            self.pool.open()
+            with self.pool.connection() as connection:
+                if not self.is_ready:
+                    prepare_tables(connection)
+                    self.is_ready = True
+                yield PostgresTables(connection)
+        except (OperationalError, PoolTimeout) as error:
+            raise SetupError(f"Cannot reach the store {self.name}: {error}. Is PostgreSQL up?") from error
+        except Error as error:
+            raise SetupError(f"Cannot use the store {self.name}: {error}.") from error
+        except UnicodeEncodeError as error:
+            raise SetupError("What is to be kept is not UTF-8. Write it anew.") from error
+
+    def open_trace(self, number: int) -> EntryPen:
+        self.drop_traces([number])
+        return EntryPen(self, number)
+
+    def read_trace(self, number: int, after: int = 0) -> Sequence[TraceEntry]:
+        return list(read_entries(self.lines(number, after)))
+
+    def lines(self, number: int, after: int = 0) -> list[str]:
+        query = "SELECT line FROM entry WHERE number = ? AND position >= ? ORDER BY position"
+        with self.transaction() as tables:
+            return [line for (line,) in tables.execute(query, (number, after)).fetchall()]
+
+    def drop_traces(self, numbers: Sequence[int]) -> None:
+        with self.transaction() as tables:
+            tables.executemany("DELETE FROM entry WHERE number = ?", [(number,) for number in numbers])
+
+    def sizes(self) -> Mapping[int, int]:
+        with self.transaction() as tables:
+            query = "SELECT number, sum(octet_length(line))::bigint FROM entry GROUP BY number"
+            return dict(tables.execute(query).fetchall())
+
+    def size_of(self, number: int) -> int:
+        """Return 0: a size is counted where the cap is checked, and not at each run of a list."""
+        return 0
+
+    def is_under_way(self, number: int) -> bool:
+        """Return True: a run is taken over until it has an end."""
+        return True
+
+    # Runs under way: of each, one process has the last attempt.
+
+    def put_in_line(self, run: PastRun, job: str, key: str, defer: Callable[[Any, int, int, int], object]) -> int:
+        """Insert a run that waits for a process, and return its number: of an earlier run, if the owner sent its key.
+
+        defer: puts it in line in the same transaction: called with the connection, the number, and how many runs are
+        under way, of the owner and of all.
+        """
+        with self.transaction() as tables:
+            number = insert_run(tables, run)
+            if key:
+                statement = "INSERT INTO begun VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING number"
+                if tables.execute(statement, (run.owner, key, job, number)).fetchone() is None:
+                    query = "SELECT number, job FROM begun WHERE owner = ? AND key = ?"
+                    earlier, same = tables.execute(query, (run.owner, key)).fetchone()
+                    if same != job:
+                        raise SetupError("This Idempotency-Key began a run of another question: send a new one.")
+                    delete_rows(tables, [number])
+                    return int(earlier)
+            query = "SELECT count(*) FILTER (WHERE owner = ?), count(*) FROM live JOIN run USING (number)"
+            of_owner, of_all = tables.execute(query, (run.owner,)).fetchone()
+            tables.execute("INSERT INTO live (number, job) VALUES (?, ?)", (number, job))
+            defer(tables.connection, number, of_owner, of_all)
+            tell(tables, run=number, owner=run.owner)
+        return number
+
+    def take(self, number: int) -> Taken | None:
+        """Take a run that waits or whose process died; None if it has an end, or is forgotten."""
+        with self.transaction() as tables:
+            statement = "UPDATE live SET attempt = attempt + 1, state = '' WHERE number = ? RETURNING job, attempt"
+            row = tables.execute(statement, (number,)).fetchone()
+            run = tables.execute("SELECT run FROM run WHERE number = ?", (number,)).fetchone()
+            past = PAST_RUN.decode(run[0]) if run else None
+            if row is None or past is None or past.state != "running":
+                delete_live(tables, number)
+                return None
+            # The run begins anew: what was bought and said is there, and gives the same entries again.
+            tables.execute("DELETE FROM entry WHERE number = ?", (number,))
+            replies = tables.execute("SELECT kind, which, text FROM reply WHERE number = ?", (number,)).fetchall()
+            tell(tables, run=number, owner=past.owner)
+        return Taken(replace(past, number=number), *row, {(kind, which): text for kind, which, text in replies})
+
+    def publish(self, news: Sequence[News]) -> set[int]:
+        """Store what is new of runs, and tell it; return the runs that another process has taken over."""
+        query = "SELECT number FROM live WHERE number = ? AND attempt = ? FOR SHARE"
+        with self.transaction() as tables:
+            own = {one.number for one in news if tables.execute(query, (one.number, one.attempt)).fetchone()}
+            kept = [one for one in news if one.number in own]
+            for one in kept:
+                if one.entries:
+                    insert_entries(tables, one.number, one.written, one.entries)
+            tables.executemany("UPDATE live SET state = ? WHERE number = ?", [(one.state, one.number) for one in kept])
+            if kept:
+                tell(tables, news=sorted(own))
+        return {one.number for one in news} - own
+
+    def finish(self, run: PastRun) -> None:
+        """Forget how a run that is over was done."""
+        with self.transaction() as tables:
+            delete_live(tables, run.number)
+            tell(tables, run=run.number, owner=run.owner)
+
+    def state_of(self, number: int) -> tuple[int, str]:
+        """Return the attempt of a run under way, and what a page shows besides its entries, as JSON."""
+        with self.transaction() as tables:
+            row = tables.execute("SELECT attempt, state FROM live WHERE number = ?", (number,)).fetchone()
+        return row or (0, "")
+
+    def reply(self, number: int, kind: str, which: int, text: str) -> None:
+        """Keep what a person said to a run under way, and tell the process that has it."""
+        with self.transaction() as tables:
+            statement = "INSERT INTO reply VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+            tables.execute(statement, (number, kind, which, text))
+            tell(tables, reply=number)
+
+    def replies(self, number: int) -> Mapping[tuple[str, int], str]:
+        with self.transaction() as tables:
+            rows = tables.execute("SELECT kind, which, text FROM reply WHERE number = ?", (number,)).fetchall()
+        return {(kind, which): text for kind, which, text in rows}
+
+    def bought(self, number: int, key: str) -> str:
+        """Return a reply that an LLM gave this run, as JSON; '' if there is none."""
+        with self.transaction() as tables:
+            row = tables.execute("SELECT reply FROM bought WHERE number = ? AND key = ?", (number, key)).fetchone()
+        return str(row[0]) if row else ""
+
+    def keep_bought(self, number: int, key: str, reply: str) -> None:
+        with self.transaction() as tables:
+            tables.execute("INSERT INTO bought VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (number, key, reply))
+
+    def close(self) -> None:
+        self.pool.close()
+
+
+def tell(tables: Tables, **message: object) -> None:
+    """Tell all processes of a change, when the transaction ends."""
+    tables.execute("SELECT pg_notify(?, ?)", (CHANNEL, json_text(message)))
+
+
+def delete_live(tables: Tables, number: int) -> None:
+    for table in ("live", "reply", "bought"):
+        tables.execute(f"DELETE FROM {table} WHERE number = ?", (number,))
+
+
+def prepare_tables(connection: Connection[Any]) -> None:
+    """Create missing tables, of the jobs too; raise SetupError if a later Decisor made them."""
+    from procrastinate.schema import SchemaManager
+
+    # Two processes that start at once would both create them.
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+    connection.execute(OWN_TABLES)
+    row = connection.execute("SELECT version FROM format").fetchone()
+    version = row[0] if row else 0
+    if version > len(MIGRATIONS):
+        raise SetupError(f"The store is of format {version}; this Decisor reads {len(MIGRATIONS)}. Update it.")
+    if not version:
+        connection.execute("INSERT INTO format VALUES (0)")
+    if not connection.execute("SELECT to_regclass('procrastinate_jobs')").fetchone()[0]:  # type: ignore[index]
+        connection.execute(SchemaManager.get_schema().encode())
+    for statements in MIGRATIONS[version:]:
+        for statement in statements:
+            connection.execute(statement.format(identity=IDENTITY).encode())
+    connection.execute("UPDATE format SET version = %s", [len(MIGRATIONS)])
+    connection.commit()
