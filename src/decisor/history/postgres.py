@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from decisor.errors import SetupError
-from decisor.history.store import MIGRATIONS, PAST_RUN, PastRun, Rows, Tables, delete_rows, insert_run
+from decisor.history.store import MIGRATIONS, PAST_RUN, History, PastRun, Rows, Tables, delete_rows, insert_run
 from decisor.system.extras import require_package
 from decisor.system.secrets import hide_password
 from decisor.system.serialization import json_text
@@ -131,6 +131,8 @@ class PostgresPlace:
     url: str
     locking: str = " FOR UPDATE"
     is_ready: bool = field(default=False, init=False)
+    published: dict[int, int] = field(default_factory=dict, init=False)
+    """Characters of traces that were stored and not counted yet, by number of the run."""
 
     def __post_init__(self) -> None:
         with require_package("psycopg and procrastinate", "cluster"):
@@ -186,8 +188,8 @@ class PostgresPlace:
             return dict(tables.execute(query).fetchall())
 
     def size_of(self, number: int) -> int:
-        """Return 0: a size is counted where the cap is checked, and not at each run of a list."""
-        return 0
+        """Return how much was stored here of a trace since the last time: no query for each run of a list."""
+        return self.published.pop(number, 0)
 
     def is_under_way(self, number: int) -> bool:
         """Return True: a run is taken over until it has an end."""
@@ -216,7 +218,7 @@ class PostgresPlace:
             of_owner, of_all = tables.execute(query, (run.owner,)).fetchone()
             tables.execute("INSERT INTO live (number, job) VALUES (?, ?)", (number, job))
             defer(tables.connection, number, of_owner, of_all)
-            tell(tables, run=number, owner=run.owner)
+            tell(tables, run=number, owner=run.owner, state="waiting")
         return number
 
     def take(self, number: int) -> Taken | None:
@@ -232,28 +234,45 @@ class PostgresPlace:
             # The run begins anew: what was bought and said is there, and gives the same entries again.
             tables.execute("DELETE FROM entry WHERE number = ?", (number,))
             replies = tables.execute("SELECT kind, which, text FROM reply WHERE number = ?", (number,)).fetchall()
-            tell(tables, run=number, owner=past.owner)
+            tell(tables, run=number, owner=past.owner, state="running")
         return Taken(replace(past, number=number), *row, {(kind, which): text for kind, which, text in replies})
 
-    def publish(self, news: Sequence[News]) -> set[int]:
-        """Store what is new of runs, and tell it; return the runs that another process has taken over."""
-        query = "SELECT number FROM live WHERE number = ? AND attempt = ? FOR SHARE"
+    def publish(self, history: History, news: Sequence[News], ends: Sequence[PastRun]) -> set[int]:
+        """Store what is new of runs, and tell it; return the runs that another process has taken over.
+
+        ends: those of the runs that are over, with their ends.
+        """
         with self.transaction() as tables:
-            own = {one.number for one in news if tables.execute(query, (one.number, one.attempt)).fetchone()}
-            kept = [one for one in news if one.number in own]
-            for one in kept:
-                if one.entries:
-                    insert_entries(tables, one.number, one.written, one.entries)
-            tables.executemany("UPDATE live SET state = ? WHERE number = ?", [(one.state, one.number) for one in kept])
-            if kept:
-                tell(tables, news=sorted(own))
+            own = self.store_news(tables, news)
+            over = [run for run in ends if run.number in own]
+            dropped = history.put(tables, over) if over else []
+            for run in over:
+                delete_live(tables, run.number)
+                tell(tables, run=run.number, owner=run.owner, state="over")
+            if under_way := sorted(own - {run.number for run in over}):
+                tell(tables, news=under_way)
+        self.drop_traces(dropped)
         return {one.number for one in news} - own
 
-    def finish(self, run: PastRun) -> None:
-        """Forget how a run that is over was done."""
-        with self.transaction() as tables:
-            delete_live(tables, run.number)
-            tell(tables, run=run.number, owner=run.owner)
+    def store_news(self, tables: Tables, news: Sequence[News]) -> set[int]:
+        """Store what is new of runs; return those that are still this process's."""
+        query = "SELECT number, attempt FROM live WHERE number = ANY(?) ORDER BY number FOR UPDATE"
+        attempts = dict(tables.execute(query, ([one.number for one in news],)).fetchall())
+        kept = [one for one in news if attempts.get(one.number) == one.attempt]
+        # One statement for all runs: there may be hundreds, several times a second.
+        states = [(one.number, one.state) for one in kept]
+        update_all = "UPDATE live SET state = new.state FROM unnest(?::bigint[], ?::text[]) AS new (number, state)"
+        execute_for_columns(tables, f"{update_all} WHERE live.number = new.number", states)
+        rows = [
+            (one.number, one.written + at, format_trace_line(entry))
+            for one in kept
+            for at, entry in enumerate(one.entries)
+        ]
+        insert_all = "INSERT INTO entry SELECT * FROM unnest(?::bigint[], ?::integer[], ?::text[])"
+        execute_for_columns(tables, insert_all, rows)
+        for number, _, line in rows:
+            self.published[number] = self.published.get(number, 0) + len(line)
+        return {one.number for one in kept}
 
     def state_of(self, number: int) -> tuple[int, str]:
         """Return the attempt of a run under way, and what a page shows besides its entries, as JSON."""
@@ -273,15 +292,16 @@ class PostgresPlace:
             rows = tables.execute("SELECT kind, which, text FROM reply WHERE number = ?", (number,)).fetchall()
         return {(kind, which): text for kind, which, text in rows}
 
-    def bought(self, number: int, key: str) -> str:
-        """Return a reply that an LLM gave this run, as JSON; '' if there is none."""
+    def bought(self, number: int) -> Mapping[str, str]:
+        """Return the replies that LLMs gave a run, as JSON by key."""
         with self.transaction() as tables:
-            row = tables.execute("SELECT reply FROM bought WHERE number = ? AND key = ?", (number, key)).fetchone()
-        return str(row[0]) if row else ""
+            return dict(tables.execute("SELECT key, reply FROM bought WHERE number = ?", (number,)).fetchall())
 
-    def keep_bought(self, number: int, key: str, reply: str) -> None:
+    def keep_bought(self, replies: Sequence[tuple[int, str, str]]) -> None:
+        """Keep replies of LLMs: number of the run, key, and JSON."""
         with self.transaction() as tables:
-            tables.execute("INSERT INTO bought VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (number, key, reply))
+            insert_all = "INSERT INTO bought SELECT * FROM unnest(?::bigint[], ?::text[], ?::text[])"
+            execute_for_columns(tables, f"{insert_all} ON CONFLICT DO NOTHING", replies)
 
     def close(self) -> None:
         self.pool.close()
@@ -290,6 +310,12 @@ class PostgresPlace:
 def tell(tables: Tables, **message: object) -> None:
     """Tell all processes of a change, when the transaction ends."""
     tables.execute("SELECT pg_notify(?, ?)", (CHANNEL, json_text(message)))
+
+
+def execute_for_columns(tables: Tables, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Execute a statement once for all rows: it takes an array for each column."""
+    if rows:
+        tables.execute(statement, [[*map(storable, column)] for column in zip(*rows, strict=True)])
 
 
 def delete_live(tables: Tables, number: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,6 +29,7 @@ from decisor.server.requests import Order
 from decisor.server.responses import State
 from decisor.server.runs import NotThere, Runs
 from decisor.server.settings import Full
+from decisor.server.stream import wait_for_event
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
@@ -127,22 +128,58 @@ class Own:
     """Set when this process is done with it."""
     is_lost: bool = False
     """Whether another process has taken it over."""
+    is_ending: bool = False
+    """Whether it is over, and its end is to be stored."""
+    is_stored: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def news_of(self) -> News:
+        live = self.live
+        news = live.entries[live.written :]
+        return News(live.past.number, self.attempt, live.written, news, json_text(shown_of(live)))
+
+
+@dataclass(eq=False)
+class Purchases:
+    """The replies of LLMs to the runs of this process, stored before a run goes on. Many are stored at once."""
+
+    place: PostgresPlace
+    waiting: list[tuple[tuple[int, str, str], asyncio.Future[None]]] = field(default_factory=list)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def keep(self, number: int, key: str, reply: str) -> None:
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiting.append(((number, key, reply), stored))
+        self.news.set()
+        await stored
+
+    async def work(self) -> None:
+        """Store what waits, for ever. Meanwhile more comes, to be stored together."""
+        while True:
+            await self.news.wait()
+            self.news.clear()
+            batch, self.waiting = self.waiting, []
+            await until_reached(self.place.keep_bought, [row for row, _ in batch])
+            for _, stored in batch:
+                # Its run may have been stopped meanwhile.
+                if not stored.done():
+                    stored.set_result(None)
 
 
 @dataclass(frozen=True)
 class BoughtReplies:
     """The replies that LLMs gave one run; a ``Book`` of a journal."""
 
-    place: PostgresPlace
+    purchases: Purchases
     number: int
+    kept: Mapping[str, str]
+    """What an earlier process bought, as JSON."""
 
     async def reply(self, key: str) -> Completion | None:
-        text = await asyncio.to_thread(self.place.bought, self.number, key)
-        return COMPLETION.decode(text) if text else None
+        return COMPLETION.decode(self.kept[key]) if key in self.kept else None
 
     async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
         if usable:
-            await until_reached(self.place.keep_bought, self.number, key, json_text(reply))
+            await self.purchases.keep(self.number, key, json_text(reply))
         return reply
 
 
@@ -165,6 +202,8 @@ class Jobs:
         self.runs, self.place = runs, place
         self.own: dict[int, Own] = {}
         self.mirrors: dict[int, Mirror] = {}
+        self.purchases = Purchases(place)
+        self.ending = asyncio.Event()
         self.told: set[asyncio.Task[None]] = set()
         self.tasks: list[asyncio.Task[None]] = []
         self.app = App(connector=PsycopgConnector(conninfo=place.url))
@@ -186,7 +225,7 @@ class Jobs:
             fetch_job_polling_interval=2.0,
             delete_jobs="always",
         )
-        for work in (worker, self.publish(), self.hear(), self.take_over()):
+        for work in (worker, self.purchases.work(), self.publish(), self.hear(), self.take_over()):
             self.tasks.append(asyncio.create_task(work))
 
     async def close(self) -> None:
@@ -214,7 +253,10 @@ class Jobs:
 
         job = order.model_dump_json()
         number = await asyncio.to_thread(self.place.put_in_line, past, job, key, defer)
-        return await self.follow(replace(past, number=number))
+        if key:
+            # It may be the number of an earlier run.
+            return await self.runs.of_history(number, past.owner)
+        return self.mirror(replace(past, number=number))
 
     async def carry_out(self, context: JobContext, number: int) -> None:
         """Do one run, from its beginning."""
@@ -231,6 +273,10 @@ class Jobs:
             await self.decide(own, order)
             if not own.is_lost:
                 await self.end(own)
+        except Exception as error:
+            if not isinstance(error, Released):
+                logger.error("run %s is left to another process", number, exc_info=error)
+            raise
         finally:
             live.watchers.discard(own.news)
             del self.own[number]
@@ -252,7 +298,9 @@ class Jobs:
             live.end("failed", redact(str(error)))
             return
         live.connections = prepared.names
-        llms = replace(self.runs.pool.llms, journal=Journal(BoughtReplies(self.place, live.past.number)))
+        number = live.past.number
+        kept = await until_reached(self.place.bought, number) if own.attempt > 1 else {}
+        llms = replace(self.runs.pool.llms, journal=Journal(BoughtReplies(self.purchases, number, kept)))
         live.task = asyncio.create_task(self.runs.run_work(live, user, order, prepared.work, llms))
         await asyncio.wait([live.task])
         if live.is_over or own.is_lost:
@@ -262,37 +310,38 @@ class Jobs:
         live.end("stopped")
 
     async def end(self, own: Own) -> None:
-        """Store the rest of a run that is over."""
-        if await until_reached(self.place.publish, [self.news_of(own)]):
-            return
-        own.live.written = len(own.live.entries)
-        await until_reached(self.runs.keeper.history.write, own.live.past)
-        await until_reached(self.place.finish, own.live.past)
+        """Wait until the rest of a run that is over is stored."""
+        own.is_ending = True
+        self.ending.set()
+        await own.is_stored.wait()
         own.live.is_kept = True
 
-    def news_of(self, own: Own) -> News:
-        live = own.live
-        return News(
-            live.past.number, own.attempt, live.written, live.entries[live.written :], json_text(shown_of(live))
-        )
-
     async def publish(self) -> None:
-        """Publish what is new of this process's runs, again and again."""
+        """Store what is new of this process's runs, again and again."""
         while True:
-            await asyncio.sleep(TICK_SECONDS)
-            changed = [one for one in self.own.values() if one.news.is_set() and not one.live.is_over]
+            # An end is told at once.
+            await wait_for_event(self.ending, TICK_SECONDS)
+            self.ending.clear()
+            changed = [
+                one for one in self.own.values() if one.is_ending or (one.news.is_set() and not one.live.is_over)
+            ]
+            if not changed:
+                continue
             for own in changed:
                 own.news.clear()
-            news = [self.news_of(own) for own in changed]
-            if not news:
-                continue
-            lost = await until_reached(self.place.publish, news)
+            news = [own.news_of() for own in changed]
+            ends = [own.live.past for own in changed if own.is_ending]
+            lost = await until_reached(self.place.publish, self.runs.keeper.history, news, ends)
             for own, one in zip(changed, news, strict=True):
                 own.live.written += len(one.entries)
-                if one.number in lost and own.live.task is not None:
+                if one.number in lost:
                     logger.warning("run %s was taken over by another process", one.number)
                     own.is_lost = True
-                    own.live.task.cancel()
+                    if own.live.task is not None:
+                        own.live.task.cancel()
+                # A run that ended meanwhile is in the next round.
+                if own.live.past in ends or own.is_lost:
+                    own.is_stored.set()
 
     async def take_over(self) -> None:
         """Put the runs of dead processes in line again, again and again."""
@@ -317,13 +366,16 @@ class Jobs:
 
     async def follow(self, past: PastRun) -> LiveRun:
         """Return a run that is under way anywhere, as it is now."""
-        live = self.live_of(past)
-        if past.number not in self.own:
-            if past.number not in self.mirrors:
-                self.mirrors[past.number] = Mirror(live)
-                live.pass_on = lambda kind, which, text: self.pass_on(past.number, kind, which, text)
-                self.runs.wake(live)
-            await self.refresh(past.number)
+        live = self.mirror(past)
+        await self.refresh(past.number)
+        return live
+
+    def mirror(self, past: PastRun) -> LiveRun:
+        live, number = self.live_of(past), past.number
+        if number not in self.own and number not in self.mirrors:
+            self.mirrors[number] = Mirror(live)
+            live.pass_on = lambda kind, which, text: self.pass_on(number, kind, which, text)
+            self.runs.wake(live)
         return live
 
     async def stop(self, live: LiveRun) -> None:
@@ -394,10 +446,8 @@ class Jobs:
         """Act on one message."""
         if reply := message.get("reply"):
             await self.give(reply)
-        elif owner := message.get("owner", ""):
-            await self.hear_of_run(message["run"], owner)
         elif "run" in message:
-            await self.hear_of_run(message["run"], "")
+            await self.hear_of_run(message["run"], message["owner"], message["state"])
         else:
             watched = [number for number in message["news"] if (one := self.mirrors.get(number)) and one.live.watchers]
             await self.look(watched)
@@ -405,15 +455,22 @@ class Jobs:
     async def look(self, numbers: Sequence[int]) -> None:
         await asyncio.gather(*map(self.refresh, numbers))
 
-    async def hear_of_run(self, number: int, owner: str) -> None:
-        """Look at a run that began, was taken or ended, if somebody here watches it."""
+    async def hear_of_run(self, number: int, owner: str, state: str) -> None:
+        """Look at a run that waits, was taken or ended, as far as somebody here watches it."""
         if number in self.own:
             return
-        if number in self.mirrors:
+        mirror = self.mirrors.get(number)
+        if mirror is None:
+            if any(watcher.owner == owner for watcher in self.runs.watchers.everybody):
+                with suppress(NotThere):
+                    self.runs.watchers.wake(await self.runs.of_history(number, owner))
+        elif mirror.live.watchers:
             await self.refresh(number)
-        elif any(watcher.owner == owner for watcher in self.runs.watchers.everybody):
-            with suppress(NotThere):
-                self.runs.watchers.wake(await self.runs.of_history(number, owner))
+        elif state == "over":
+            await self.check_end(number, mirror)
+        else:
+            mirror.live.state = "running" if state == "running" else "waiting"
+            self.runs.wake(mirror.live)
 
     async def give(self, number: int) -> None:
         """Give a run of this process what people said to it."""
