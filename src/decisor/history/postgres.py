@@ -259,19 +259,20 @@ class PostgresPlace:
         query = "SELECT number, attempt FROM live WHERE number = ANY(?) ORDER BY number FOR UPDATE"
         attempts = dict(tables.execute(query, ([one.number for one in news],)).fetchall())
         kept = [one for one in news if attempts.get(one.number) == one.attempt]
-        # One statement for all runs: there may be hundreds, several times a second.
-        states = [(one.number, one.state) for one in kept]
-        update_all = "UPDATE live SET state = new.state FROM unnest(?::bigint[], ?::text[]) AS new (number, state)"
-        execute_for_columns(tables, f"{update_all} WHERE live.number = new.number", states)
+        # One statement for all runs, and one value for all rows: there may be hundreds, several times a second.
+        states = [{"number": one.number, "state": one.state} for one in kept]
         rows = [
-            (one.number, one.written + at, format_trace_line(entry))
+            {"number": one.number, "position": one.written + at, "line": format_trace_line(entry)}
             for one in kept
             for at, entry in enumerate(one.entries)
         ]
-        insert_all = "INSERT INTO entry SELECT * FROM unnest(?::bigint[], ?::integer[], ?::text[])"
-        execute_for_columns(tables, insert_all, rows)
-        for number, _, line in rows:
-            self.published[number] = self.published.get(number, 0) + len(line)
+        update_all = "UPDATE live SET state = new.state FROM json_populate_recordset(null::live, ?) AS new"
+        tables.execute(f"{update_all} WHERE live.number = new.number", [json_text(states)])
+        if rows:
+            insert_all = "INSERT INTO entry SELECT * FROM json_populate_recordset(null::entry, ?)"
+            tables.execute(insert_all, [json_text(rows)])
+        for row in rows:
+            self.published[row["number"]] = self.published.get(row["number"], 0) + len(row["line"])
         return {one.number for one in kept}
 
     def state_of(self, number: int) -> tuple[int, str]:
@@ -300,8 +301,9 @@ class PostgresPlace:
     def keep_bought(self, replies: Sequence[tuple[int, str, str]]) -> None:
         """Keep replies of LLMs: number of the run, key, and JSON."""
         with self.transaction() as tables:
-            insert_all = "INSERT INTO bought SELECT * FROM unnest(?::bigint[], ?::text[], ?::text[])"
-            execute_for_columns(tables, f"{insert_all} ON CONFLICT DO NOTHING", replies)
+            rows = [{"number": number, "key": key, "reply": reply} for number, key, reply in replies]
+            insert_all = "INSERT INTO bought SELECT * FROM json_populate_recordset(null::bought, ?)"
+            tables.execute(f"{insert_all} ON CONFLICT DO NOTHING", [json_text(rows)])
 
     def close(self) -> None:
         self.pool.close()
@@ -310,12 +312,6 @@ class PostgresPlace:
 def tell(tables: Tables, **message: object) -> None:
     """Tell all processes of a change, when the transaction ends."""
     tables.execute("SELECT pg_notify(?, ?)", (CHANNEL, json_text(message)))
-
-
-def execute_for_columns(tables: Tables, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Execute a statement once for all rows: it takes an array for each column."""
-    if rows:
-        tables.execute(statement, [[*map(storable, column)] for column in zip(*rows, strict=True)])
 
 
 def delete_live(tables: Tables, number: int) -> None:

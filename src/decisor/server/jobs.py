@@ -124,8 +124,6 @@ class Own:
     live: LiveRun
     attempt: int
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    is_left: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when this process is done with it."""
     is_lost: bool = False
     """Whether another process has taken it over."""
     is_ending: bool = False
@@ -217,7 +215,7 @@ class Jobs:
         """Begin to take runs."""
         await until_reached(self.place.sizes)  # it makes the tables
         await self.app.open_async()
-        worker = self.app.run_worker_async(
+        working = self.app.run_worker_async(
             concurrency=self.runs.serving.at_once,
             install_signal_handlers=False,
             update_heartbeat_interval=HEARTBEAT_SECONDS,
@@ -225,20 +223,21 @@ class Jobs:
             fetch_job_polling_interval=2.0,
             delete_jobs="always",
         )
-        for work in (worker, self.purchases.work(), self.publish(), self.hear(), self.take_over()):
+        self.worker = asyncio.create_task(working)
+        for work in (self.purchases.work(), self.publish(), self.hear(), self.take_over()):
             self.tasks.append(asyncio.create_task(work))
 
     async def close(self) -> None:
         """Give the runs back to the line, and stop."""
+        # It takes no more runs, and ends with those that it has.
+        self.worker.cancel()
         for own in self.own.values():
             if own.live.task is not None:
                 own.live.task.cancel()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await asyncio.gather(*(own.is_left.wait() for own in self.own.values()))
+        await asyncio.wait([self.worker], timeout=CLOSE_SECONDS)
         for task in self.tasks:
             task.cancel()
-        await asyncio.wait(self.tasks)
+        await asyncio.wait(self.tasks, timeout=CLOSE_SECONDS)
         await self.app.close_async()
         await asyncio.to_thread(self.place.close)
 
@@ -280,7 +279,6 @@ class Jobs:
         finally:
             live.watchers.discard(own.news)
             del self.own[number]
-            own.is_left.set()
             self.runs.live.pop(live.id, None)
             self.runs.wake(live)
 
@@ -301,7 +299,10 @@ class Jobs:
         number = live.past.number
         kept = await until_reached(self.place.bought, number) if own.attempt > 1 else {}
         llms = replace(self.runs.pool.llms, journal=Journal(BoughtReplies(self.purchases, number, kept)))
+        if self.runs.is_closing:
+            raise Released
         live.task = asyncio.create_task(self.runs.run_work(live, user, order, prepared.work, llms))
+        # Not awaited itself: the end of the worker must not end it.
         await asyncio.wait([live.task])
         if live.is_over or own.is_lost:
             return
