@@ -85,18 +85,13 @@ class EntryPen:
     def write(self, *entries: TraceEntry) -> None:
         try:
             with self.place.transaction() as tables:
-                insert_entries(tables, self.number, self.written, entries)
+                self.place.insert_entries(tables, [(self.number, self.written, entries)])
             self.written += len(entries)
         except SetupError as error:
             self.fault = str(error)
 
     def close(self) -> None:
         """Do nothing: each write is a transaction of its own."""
-
-
-def insert_entries(tables: Tables, number: int, written: int, entries: Sequence[TraceEntry]) -> None:
-    rows = [(number, written + at, format_trace_line(entry)) for at, entry in enumerate(entries)]
-    tables.executemany("INSERT INTO entry VALUES (?, ?, ?)", rows)
 
 
 @dataclass(frozen=True)
@@ -235,7 +230,9 @@ class PostgresPlace:
             tables.execute("DELETE FROM entry WHERE number = ?", (number,))
             replies = tables.execute("SELECT kind, which, text FROM reply WHERE number = ?", (number,)).fetchall()
             tell(tables, run=number, owner=past.owner, state="running")
-        return Taken(replace(past, number=number), *row, {(kind, which): text for kind, which, text in replies})
+        job, attempt = row
+        said = {(kind, which): text for kind, which, text in replies}
+        return Taken(replace(past, number=number), job, attempt, said)
 
     def publish(self, history: History, news: Sequence[News], ends: Sequence[PastRun]) -> set[int]:
         """Store what is new of runs, and tell it; return the runs that another process has taken over.
@@ -261,19 +258,21 @@ class PostgresPlace:
         kept = [one for one in news if attempts.get(one.number) == one.attempt]
         # One statement for all runs, and one value for all rows: there may be hundreds, several times a second.
         states = [{"number": one.number, "state": one.state} for one in kept]
-        rows = [
-            {"number": one.number, "position": one.written + at, "line": format_trace_line(entry)}
-            for one in kept
-            for at, entry in enumerate(one.entries)
-        ]
         update_all = "UPDATE live SET state = new.state FROM json_populate_recordset(null::live, ?) AS new"
         tables.execute(f"{update_all} WHERE live.number = new.number", [json_text(states)])
-        if rows:
-            insert_all = "INSERT INTO entry SELECT * FROM json_populate_recordset(null::entry, ?)"
-            tables.execute(insert_all, [json_text(rows)])
-        for row in rows:
-            self.published[row["number"]] = self.published.get(row["number"], 0) + len(row["line"])
+        self.insert_entries(tables, [(one.number, one.written, one.entries) for one in kept])
         return {one.number for one in kept}
+
+    def insert_entries(self, tables: Tables, news: Sequence[tuple[int, int, Sequence[TraceEntry]]]) -> None:
+        """Store entries of runs: number of each, how many were stored before, and the entries."""
+        rows = list[Mapping[str, object]]()
+        for number, written, entries in news:
+            lines = [*map(format_trace_line, entries)]
+            rows += [{"number": number, "position": written + at, "line": line} for at, line in enumerate(lines)]
+            self.published[number] = self.published.get(number, 0) + sum(map(len, lines))
+        if rows:
+            statement = "INSERT INTO entry SELECT * FROM json_populate_recordset(null::entry, ?)"
+            tables.execute(statement, [json_text(rows)])
 
     def state_of(self, number: int) -> tuple[int, str]:
         """Return the attempt of a run under way, and what a page shows besides its entries, as JSON."""

@@ -144,9 +144,12 @@ class Tables(Protocol):
 
 
 class Pen(Protocol):
-    """The trace of a run under way, as it is written. An error ends no run: ``fault`` says why the trace ends early."""
+    """The trace of a run under way, as it is written."""
 
-    fault: str
+    @property
+    def fault(self) -> str:
+        """Why the trace ends early: an error of the history ends no run."""
+        ...
 
     def write(self, *entries: TraceEntry) -> None: ...
 
@@ -199,7 +202,7 @@ class History:
         """Set the place, by default the data folder of the person, and the bytes that all traces may have."""
         from decisor.history.folder import FolderPlace
 
-        self.place: Place = FolderPlace(place) if isinstance(place, Path | None) else place
+        self.place: Place = FolderPlace(place) if place is None or isinstance(place, Path) else place
         self.cap, self.room = cap, 0
 
     def begin(self, run: PastRun) -> int:

@@ -371,7 +371,7 @@ async def reply_error(request: Request, error: Exception) -> JSONResponse:
 
 GRACE_SECONDS = 1
 KEEP_SECONDS = 75
-UNRESPONSIVE_SECONDS = 30
+UNRESPONSIVE_SECONDS = 15
 """After how long a process that answers nothing is replaced."""
 MOST_HEAD = 32_768
 """Bytes of a request's line and headers."""
