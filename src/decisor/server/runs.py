@@ -34,9 +34,9 @@ from decisor.server.requests import (
     request_of_body,
 )
 from decisor.server.responses import ReaderList
-from decisor.server.security import User
 from decisor.server.settings import Full, Places, ServerSettings, Watchers
 from decisor.server.uploads import Uploads, may_use
+from decisor.server.users import User
 from decisor.session.data import Data
 from decisor.session.pool import Pool
 from decisor.session.request import AskRequest, Attachments, read_kept_request, write_kept_request
@@ -112,7 +112,7 @@ class Runs:
             Full: too many wait already.
         """
         names = choose_connections(body.connections, self.connections(user))
-        request = request_of_body(body, self.serving)
+        request = request_of_body(body, self.serving, user)
         if not request.question:
             raise SetupError("What is to be decided? The question is empty.")
         question = Question(request.question, request.rules, request.goal)
@@ -172,14 +172,14 @@ class Runs:
             name: self.serving.name_of(value) if isinstance(value, str) else value for name, value in kept.items()
         }
         # What the history holds is checked as a client's own request is.
-        technique = check_technique_name(old.technique)
-        request = request_of_body(body, self.serving).model_copy(
+        technique = check_technique_name(old.technique, user)
+        request = request_of_body(body, self.serving, user).model_copy(
             update={
                 "question": question.text,
                 "rules": question.rules,
                 "goal": question.goal,
                 "technique": technique,
-                "settings": check_settings(technique, settings, self.serving),
+                "settings": check_settings(technique, settings, self.serving, user),
             }
         )
         past = PastRun(old.question, technique=old.technique)
@@ -200,7 +200,10 @@ class Runs:
         before = await self.find(user, id)
         if not before.is_over:
             raise SetupError("The run is under way: stop it first, or wait for its end.")
-        request, edit = request_of_body(body, self.serving), edit_of(body)
+        # A change goes on by the technique of the run, which its owner may no longer use.
+        if start := next(events_of(before.entries, RunStart), None):
+            user.technique(start.technique)
+        request, edit = request_of_body(body, self.serving, user), edit_of(body)
         names = choose_connections(before.connections, self.connections(user))
         past = PastRun(before.past.question, technique=before.past.technique, edit=edit.texts())
 
