@@ -285,11 +285,11 @@ async def finish_login(request: Request, state: CurrentState) -> Response:
         raise NotThere("Nobody signs in here: this server knows tokens alone.")
     cookie = cookie_of(request.headers.get("cookie", ""), f"{state.cookie}-login")
     try:
-        identity, after = await login.finish(request.query_params, cookie)
-        users.person(identity)
+        person, id_token, after = await login.finish(request.query_params, cookie)
+        users.person(person)
         response: Response = RedirectResponse(after, 303)
-        ends = time.time() + 3600 * login.table.hours
-        set_session_cookie(response, state, Session(identity.name, identity.groups, ends, identity.id_token))
+        ends = time.time() + 3600 * login.hours
+        set_session_cookie(response, state, Session(person.name, person.groups, ends, id_token))
     except Refusal as refusal:
         response = refusal_page(refusal)
     # One sign-in, one answer: the same address again finds no cookie.
@@ -374,7 +374,7 @@ def guarded_app(serving: ServerSettings, routers: Sequence[APIRouter] = ()) -> t
     state = AppState(serving, f"decisor-{serving.port}")
     app = make_app(serving, state, routers)
     login = serving.users.login
-    own = [urlsplit(login.table.address).netloc] if login else []
+    own = [urlsplit(login.address).netloc] if login else []
     hosts = hosts_of(serving.host, serving.port, (*serving.allow_hosts, *own))
     files = "/api/files/" if serving.takes_files else ""
     return RequestGuard(app, hosts, serving.users, ENTER, "/api/", "/api/session", state.cookie, files), state

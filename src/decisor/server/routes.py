@@ -121,7 +121,7 @@ class AppState:
     def is_https(self) -> bool:
         """Whether browsers reach the server by https, as far as it knows."""
         login = self.serving.users.login
-        return login is not None and login.table.address.startswith("https:")
+        return login is not None and login.address.startswith("https:")
 
     @property
     def runs(self) -> Runs:

@@ -178,7 +178,7 @@ class RequestGuard:
         cookie = cookie_of(heads.get("cookie", ""), self.cookie) if self.cookie else ""
         user = await self.users.of(heads, cookie, (scope["client"] or ("",))[0])
         if user is None and self.users.login:
-            raise Refusal(401, f"Sign in first, at {self.users.login.table.address}{LOGIN}.", LOGIN)
+            raise Refusal(401, f"Sign in first, at {self.users.login.address}{LOGIN}.", LOGIN)
         if user is None:
             raise Refusal(401, f"This needs a token: {self.enter}, as Authorization: Bearer TOKEN.")
         return user

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import re
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -21,12 +20,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from annotated_types import Gt
 
 from decisor.errors import SetupError
-from decisor.server.identity import Identity, Login, LoginFlow, Refusal, SignedDoor, SignedHeader, TrustedHeader
+from decisor.server.identity import Identity, Login, Refusal, SignedHeader, TrustedHeader
 from decisor.session.access import ANYBODY as SEES_ALL
 from decisor.session.access import Reader
 from decisor.session.config import fill_in_secrets
-from decisor.system.extras import logger, require_package
-from decisor.system.serialization import DecodeError, DocumentFormat, TextRule
+from decisor.system.extras import require_package
+from decisor.system.serialization import DecodeError, DocumentFormat, DocumentPath, TextRule
 from decisor.system.structured_files import FileFault, TomlFile, read_text_file
 from decisor.techniques import TECHNIQUES
 
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from starlette.datastructures import Headers
 
 
+TOKEN = "^sha256:[0-9a-f]{64}$"
 MOST_SESSIONS = 10_000
 TOKEN_SECONDS = 30 * 24 * 3600.0
 """That a session lasts which began with a token."""
@@ -79,9 +79,7 @@ class Rights:
 class Account(Rights):
     """A user with a token: a service account, or a person where nobody signs in."""
 
-    token: Annotated[str, TextRule(r"^sha256:[0-9a-f]{64}$", "sha256:..., of decisor serve --new-user")] = field(
-        kw_only=True
-    )
+    token: Annotated[str, TextRule(TOKEN, "sha256:..., of decisor serve --new-user")] = field(kw_only=True)
     groups: tuple[str, ...] | None = None
     """Groups whose rights the account has in place of its own."""
 
@@ -210,17 +208,18 @@ class Users:
     groups: Mapping[str, Rights] = field(default_factory=dict)
     """Rights of each group of an identity provider."""
     sessions: Sessions = field(default_factory=Sessions)
-    login: LoginFlow | None = None
-    """Sign-in at an identity provider, None if nobody signs in there."""
-    door: SignedDoor | TrustedHeader | None = None
-    """What a proxy says of people, None if it says nothing."""
-    contact: str = ""
-    """Whom to ask for rights."""
+    door: Login | SignedHeader | TrustedHeader | None = None
+    """How people are known, None if there are service accounts alone."""
 
     @property
     def is_open(self) -> bool:
         """Whether everybody is the same user, and no token is needed."""
-        return not (self.by_digest or self.door or self.login)
+        return not (self.by_digest or self.door)
+
+    @property
+    def login(self) -> Login | None:
+        """Sign-in at an identity provider, None if nobody signs in there."""
+        return self.door if isinstance(self.door, Login) else None
 
     @property
     def by_name(self) -> Mapping[str, User]:
@@ -261,7 +260,7 @@ class Users:
 
     def person(self, identity: Identity) -> User:
         """Return the user that a person is. Raise Refusal if they have no rights here."""
-        whom = f"Ask {self.contact}." if self.contact else "Ask whoever runs this server."
+        whom = f"Ask {(self.door and self.door.contact) or 'whoever runs this server'}."
         # The name of a provider may be chosen by the person: it must not be the name of a service account.
         if any(user.name == identity.name for user in self.by_digest.values()):
             raise Refusal(403, f"{identity.name} is the name of a service account here. {whom}")
@@ -290,9 +289,11 @@ def users_of_token(token: str) -> Users:
 
 NAME = re.compile(r"[A-Za-z0-9][\w.@-]{0,63}")
 ACCOUNT, GROUP = DocumentFormat(Account, is_closed=True), DocumentFormat(Rights, is_closed=True)
-LOGIN, JWT = DocumentFormat(Login, is_closed=True), DocumentFormat(SignedHeader, is_closed=True)
-PROXY = DocumentFormat(TrustedHeader, is_closed=True)
-DOORS = ("login", "jwt", "proxy")
+DOORS: Mapping[str, DocumentFormat[Any]] = {
+    "login": DocumentFormat(Login, is_closed=True),
+    "jwt": DocumentFormat(SignedHeader, is_closed=True),
+    "proxy": DocumentFormat(TrustedHeader, is_closed=True),
+}
 T = TypeVar("T")
 
 
@@ -308,16 +309,31 @@ def read_users(path: Path, connections: Sequence[str], llms: Sequence[str] = ())
             raise FileFault([file.locate(("group",), "is to be a table: [group.NAME]")])
         groups = {name: decode_table(file, GROUP, "group", name) for name in named}
         accounts = {name: decode_table(file, ACCOUNT, name) for name in file.content if name not in ("group", *DOORS)}
-        for keys, rights in ((("group", name), group) for name, group in groups.items()):
-            check_rights(file, keys, rights, connections, llms)
-        for name, account in accounts.items():
-            check_rights(file, (name,), account, connections, llms)
-        users = open_door(file, Users(build_accounts(file, accounts, groups), groups))
+        doors = {key: decode_table(file, layout, key) for key, layout in DOORS.items() if key in file.content}
+        faults = [*find_unknown_names(groups, accounts, connections, llms), *find_account_faults(accounts)]
+        if len(doors) > 1:
+            faults.append(((min(doors),), f"stands beside {max(doors)}: people are known in one way"))
+        if doors and not groups:
+            faults.append(((*doors,), "lets nobody in without a [group.NAME]"))
+        if faults:
+            raise FileFault(sorted(file.locate(keys, words) for keys, words in faults))
     except FileFault as error:
         raise SetupError(f"{path}: {error}") from error
-    if users.is_open:
+    if not accounts and not doors:
         raise SetupError(f"{path} names no user. Make one with: decisor serve --new-user NAME")
-    return users
+    users = {
+        account.token: user_of_rights(name, {name: account})
+        if account.groups is None
+        else user_of_rights(name, {group: groups[group] for group in account.groups}, account.groups)
+        for name, account in accounts.items()
+    }
+    door = next(iter(doors.values()), None)
+    if isinstance(door, Login | SignedHeader):
+        with require_package("Authlib and httpx2", "identity"):
+            import_module("authlib.integrations.httpx_client")
+    if isinstance(door, Login) and door.client_secret:
+        fill_in_secrets(door.client_secret)  # that it is not set is told at the start
+    return Users(users, groups, door=door)
 
 
 def decode_table(file: TomlFile, layout: DocumentFormat[T], *keys: str) -> T:
@@ -331,63 +347,27 @@ def decode_table(file: TomlFile, layout: DocumentFormat[T], *keys: str) -> T:
         raise FileFault(sorted(file.locate((*keys, *path), words) for path, words in error.faults)) from error
 
 
-def check_rights(
-    file: TomlFile, keys: tuple[str, ...], rights: Rights, connections: Sequence[str], llms: Sequence[str]
-) -> None:
-    """Raise FileFault if a connection, a technique or an LLM is unknown: a name that fits nothing would be a hole."""
-    for kind, names, known in (
-        ("connections", rights.connections, connections),
-        ("techniques", rights.techniques, list(TECHNIQUES)),
-        ("llms", rights.llms, llms),
-    ):
-        if unknown := [name for name in names or () if name not in known]:
-            words = f"has {unknown[0]!r}, and there is {', '.join(known) or 'none'}"
-            raise FileFault([file.locate((*keys, kind), words)])
+def find_unknown_names(
+    groups: Mapping[str, Rights], accounts: Mapping[str, Account], connections: Sequence[str], llms: Sequence[str]
+) -> Iterator[tuple[DocumentPath, str]]:
+    """Yield the keys with an unknown name, which would be a hole or a wall that nobody meant."""
+    tables = {("group", name): group for name, group in groups.items()} | {
+        (name,): one for name, one in accounts.items()
+    }
+    known = {"connections": connections, "techniques": tuple(TECHNIQUES), "llms": llms, "groups": tuple(groups)}
+    for keys, table in tables.items():
+        for key, choices in known.items():
+            for name in vars(table).get(key) or ():
+                if name not in choices:
+                    yield (*keys, key), f"has {name!r}, and there is {', '.join(choices) or 'none'}"
 
 
-def build_accounts(file: TomlFile, accounts: Mapping[str, Account], groups: Mapping[str, Rights]) -> dict[str, User]:
-    """Return the user of each token; raise FileFault if two have one token, or a name or group cannot be."""
-    users: dict[str, User] = {}
+def find_account_faults(accounts: Mapping[str, Account]) -> Iterator[tuple[DocumentPath, str]]:
+    owners: dict[str, str] = {}
     for name, account in accounts.items():
         if not NAME.fullmatch(name):
-            raise FileFault([file.locate((name,), "is no name of a user: letters, digits and . _ @ -")])
-        if unknown := [group for group in account.groups or () if group not in groups]:
-            words = f"has {unknown[0]!r}, and there is {', '.join(groups) or 'none'}"
-            raise FileFault([file.locate((name, "groups"), words)])
+            yield (name,), "is no name of a user: letters, digits and . _ @ -"
         if account.groups is not None and replace(account, groups=None) != Account(token=account.token):
-            raise FileFault([file.locate((name, "groups"), "gives all rights: leave the others of this user out")])
-        if account.token in users:
-            raise FileFault([file.locate((name, "token"), f"is the token of {users[account.token].name} too")])
-        rights = {name: account} if account.groups is None else {group: groups[group] for group in account.groups}
-        users[account.token] = user_of_rights(name, rights, account.groups or ())
-    return users
-
-
-def open_door(file: TomlFile, users: Users) -> Users:
-    """Return the users with the way by which people come in, if the file has one."""
-    doors = [key for key in DOORS if key in file.content]
-    if not doors:
-        return users
-    if len(doors) > 1:
-        raise FileFault([file.locate((doors[1],), f"stands beside [{doors[0]}]: people come in by one of them")])
-    if not users.groups:
-        raise FileFault([file.locate((doors[0],), "lets nobody in without a [group.NAME]")])
-    if doors == ["proxy"]:
-        proxy = decode_table(file, PROXY, "proxy")
-        try:
-            [*map(ipaddress.ip_network, proxy.addresses)]
-        except ValueError as error:
-            raise FileFault([file.locate(("proxy", "addresses"), str(error))]) from error
-        return replace(users, door=proxy, contact=proxy.contact)
-    with require_package("Authlib and httpx2", "identity"):
-        import_module("authlib.integrations.httpx_client")
-    if doors == ["jwt"]:
-        jwt = decode_table(file, JWT, "jwt")
-        return replace(users, door=SignedDoor(jwt), contact=jwt.contact)
-    login = decode_table(file, LOGIN, "login")
-    secret = login.client_secret
-    if secret.startswith("${"):
-        secret = fill_in_secrets(secret)
-    elif secret:
-        logger.warning("The file of users holds the client_secret: put it into a variable, and write ${NAME} here.")
-    return replace(users, login=LoginFlow(login, secret), contact=login.contact)
+            yield (name, "groups"), "gives all rights: leave the others of this user out"
+        if (owner := owners.setdefault(account.token, name)) != name:
+            yield (name, "token"), f"is the token of {owner} too"
