@@ -208,7 +208,7 @@ class Mysql:
             self.db.close()
 
     def cancel(self) -> None:
-        other = open_mysql(self.url, CANCEL_SECONDS)
+        other = open_mysql(self.url, CANCEL_SECONDS, self.role)
         with other, other.cursor() as cursor:
             # KILL takes no parameter; int() is the guard.
             cursor.execute(f"KILL QUERY {int(self.db.thread_id())}")
@@ -283,7 +283,8 @@ def open_mysql(url: str, seconds: int = CONNECT_SECONDS, role: str = "") -> pymy
             port=parts.port or 3306,
             user=unquote(parts.username or "root"),
             password=unquote(parts.password or ""),
-            database=database or None,
+            # The account itself may see no database: it is chosen in the role.
+            database=None if role else database or None,
             charset="utf8mb4",
             connect_timeout=seconds,
             read_timeout=seconds,
@@ -304,6 +305,7 @@ def open_mysql(url: str, seconds: int = CONNECT_SECONDS, role: str = "") -> pymy
         if found not in ((role,), (f"`{role}`@`%`",)):
             db.close()
             raise SetupError(f"MySQL/MariaDB cannot be read in the role {role!r:.80}. See docs/access.md, Roles.")
+        db.select_db(database)
     # PyMySQL's read_timeout, which was for opening, would cut off any longer query.
     db._read_timeout = None  # a query has the limit of its caps, and the parent's clock
     return db
