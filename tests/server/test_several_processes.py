@@ -18,8 +18,8 @@ import pytest
 
 from decisor.history.postgres import PostgresPlace
 from decisor.history.store import History
-from decisor.server.security import User, Users, digest_of_token
 from decisor.server.settings import ServerSettings
+from decisor.server.users import User, Users, digest_of_token
 from server.serving import SOON, Served, names, planner, served, sources
 from servers.openai_server import completion, serve_app
 from servers.sql_databases import postgres_database

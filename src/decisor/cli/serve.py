@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from decisor.system.extras import import_lab, require_package
 if TYPE_CHECKING:
     from decisor.history.store import History
     from decisor.mcp.server import HttpListener
-    from decisor.server.security import Users
+    from decisor.server.users import Users
     from decisor.session.sources import Sources
 
 
@@ -56,7 +56,7 @@ def serve_command(
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes any free one.")] = 8765,
     allow_host: AllowHostOf = None,
     users: Annotated[
-        Path | None, typer.Option("--users", metavar="FILE", help="TOML file of users and tokens.")
+        Path | None, typer.Option("--users", metavar="FILE", help="TOML file of users, groups and sign-in.")
     ] = None,
     new_user: Annotated[
         str, typer.Option("--new-user", metavar="NAME", help="Print a token and its lines for --users.")
@@ -96,13 +96,14 @@ def serve_command(
     folder = contextlib.ExitStack()
     sources = folder.enter_context(demo_sources()) if demo else sources_of_request(request, config)
     check_database_files(sources)
-    who, token = read_server_users(users, sources, is_local_host(host))
+    # Prices come from the config files; without a name it is the configured LLM.
+    llms = names_of_llms([spec for name in llm or [""] if (spec := config.llm(name or None))])
+    who, token = read_server_users(users, sources, is_local_host(host), list(llms))
     # Bind before the settings are made: port 0 takes any port that is free.
     listening = bind_socket(host, port)
     serving = ServerSettings(
         sources,
-        # Prices come from the config files; without a name it is the configured LLM.
-        names_of_llms([spec for name in llm or [""] if (spec := config.llm(name or None))]),
+        llms,
         config.limits(request.limits),
         who,
         name_evaluations(evaluation or []),
@@ -180,19 +181,22 @@ def check_database_files(sources: Sources) -> None:
             raise SetupError(f"There is no file {path}. Check the path.")
 
 
-def read_server_users(file: Path | None, sources: Sources, is_local: bool) -> tuple[Users, str]:
-    """Return the users of the server and the token to print, '' for none.
+def read_server_users(
+    file: Path | None, sources: Sources, is_local: bool, llms: Sequence[str] = ()
+) -> tuple[Users, str]:
+    """Return the users of the server and the token to print, '' for none. llms: names that the file may have.
 
     Raise SetupError if the rows or columns kept from a user are of no source.
     """
-    from decisor.server.security import Users, new_token, read_users, users_of_token
+    from decisor.server.users import Users, new_token, read_users, user_of_rights, users_of_token
     from decisor.session.access import restrict_sources_to_reader
     from decisor.session.pool import split_into_members
 
     if file is not None:
-        users = read_users(file, list(split_into_members(sources)))
+        users = read_users(file, list(split_into_members(sources)), llms)
+        groups = [user_of_rights(f"group {name}", {name: rights}) for name, rights in users.groups.items()]
         # A mistake in a user's rows is told at the start, not at that user's first question.
-        for user in users.by_digest.values():
+        for user in (*groups, *users.by_digest.values()):
             try:
                 restrict_sources_to_reader(user.reader, sources)
             except SetupError as error:
@@ -223,7 +227,7 @@ def name_evaluations(places: list[str]) -> dict[str, str]:
 
 
 def print_user(name: str) -> None:
-    from decisor.server.security import NAME, digest_of_token, new_token
+    from decisor.server.users import NAME, digest_of_token, new_token
 
     if not NAME.fullmatch(name):
         raise SetupError(f"{name!r:.80} is not a user name. Use letters, digits and . _ @ -")
@@ -246,7 +250,7 @@ def format_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-USERS = "TOML file of users and tokens, as for decisor serve."
+USERS = "TOML file of users, as for decisor serve."
 SKILL = "Print a skill file for coding agents."
 HTTP = "Serve over streamable HTTP, not standard input and output."
 

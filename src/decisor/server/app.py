@@ -2,7 +2,8 @@
 
 The application opens and closes the pool, the runs and the history with itself; ``guarded_app`` puts the guard around
 it. The files of the page are read once at the start; a client names none of them by a path. ``/docs`` describes the
-routes of ``/openapi.json`` on one page without scripts. A session exchanges a token for a cookie.
+routes of ``/openapi.json`` on one page without scripts. A session exchanges a token, or a sign-in at an identity
+provider, for a cookie.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import uvicorn
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from fastapi.responses import Response as ResponsesResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -33,9 +36,10 @@ from starlette.exceptions import HTTPException
 from decisor.errors import Error, LLMError, OutageError, SetupError, ToolError
 from decisor.history.folder import FolderPlace
 from decisor.server.connections import BACKLOG, ProcessConnection, make_connection_class
+from decisor.server.identity import CALLBACK, LOGIN, LOGIN_SECONDS, Refusal
 from decisor.server.live import HistoryWriter
 from decisor.server.requests import TokenBody
-from decisor.server.responses import Fault, SessionReply
+from decisor.server.responses import Fault, SessionReply, SignOutReply
 from decisor.server.routes import (
     AppState,
     CurrentState,
@@ -46,9 +50,10 @@ from decisor.server.routes import (
     runs_router,
 )
 from decisor.server.runs import NotThere, Runs
-from decisor.server.security import ANYBODY, Refusal, RequestGuard, cookie_of, hosts_of
+from decisor.server.security import RequestGuard, cookie_of, hosts_of
 from decisor.server.settings import Full, ServerSettings
 from decisor.server.stream import Busy
+from decisor.server.users import ANYBODY, TOKEN_SECONDS, Session
 from decisor.session.pool import open_pool
 from decisor.system.extras import import_lab, logger
 from decisor.system.secrets import redact
@@ -220,7 +225,6 @@ def type_html(shape: Json) -> Html:
 
 
 session_router = APIRouter(prefix="/api", tags=["session"])
-SECONDS = 30 * 24 * 3600
 
 
 @session_router.post("/session")
@@ -230,19 +234,81 @@ async def begin_session(body: TokenBody, state: CurrentState, response: Response
     user = ANYBODY if users.is_open else users.of_token(body.token)
     if user is None:
         raise Refusal(401, "There is no such token.")
-    # No script can read the cookie (httponly), and no other site can send it (samesite).
     if not users.is_open:
-        response.set_cookie(
-            state.cookie, users.begin(user), max_age=SECONDS, httponly=True, samesite="strict", path="/"
-        )
+        set_session_cookie(response, state, Session(user.name, ends=time.time() + TOKEN_SECONDS))
     return SessionReply(user=user.name)
 
 
-@session_router.delete("/session", status_code=204)
-async def end_session(request: Request, state: CurrentState, response: Response) -> None:
+def set_session_cookie(response: Response, state: AppState, session: Session) -> None:
+    # No script can read the cookie (httponly), and no other site can send it (samesite).
+    own: dict[str, Any] = {"httponly": True, "samesite": "strict", "secure": state.is_https, "path": "/"}
+    seconds = int(session.ends - time.time())
+    response.set_cookie(state.cookie, state.serving.users.sessions.begin(session), max_age=seconds, **own)
+
+
+@session_router.delete("/session")
+async def end_session(request: Request, state: CurrentState, response: Response) -> SignOutReply:
     """End the session; its cookie is worth nothing after that."""
-    state.serving.users.end(cookie_of(request.headers.get("cookie", ""), state.cookie))
+    users = state.serving.users
+    session = users.sessions.end(cookie_of(request.headers.get("cookie", ""), state.cookie))
     response.delete_cookie(state.cookie, path="/")
+    address = ""
+    if users.login and session:
+        with contextlib.suppress(Refusal):  # the session ended, whether or not the provider answers
+            address = await users.login.end_address(session.id_token)
+    return SignOutReply(address=address)
+
+
+login_router = APIRouter(include_in_schema=False)
+
+
+@login_router.get(LOGIN)
+async def begin_login(
+    state: CurrentState, after: Annotated[str, Query(alias="next", max_length=500)] = "/"
+) -> Response:
+    """Send a person to the identity provider."""
+    if (login := state.serving.users.login) is None:
+        raise NotThere("Nobody signs in here: this server knows tokens alone.")
+    try:
+        address, cookie = await login.begin(after)
+    except Refusal as refusal:
+        return refusal_page(refusal)
+    response = RedirectResponse(address, 303)
+    # Lax, for the browser comes back from another site; what it holds is of this sign-in alone.
+    own: dict[str, Any] = {"httponly": True, "samesite": "lax", "secure": state.is_https, "path": LOGIN}
+    response.set_cookie(f"{state.cookie}-login", cookie, max_age=LOGIN_SECONDS, **own)
+    return response
+
+
+@login_router.get(CALLBACK)
+async def finish_login(request: Request, state: CurrentState) -> Response:
+    """Begin the session of a person whom the identity provider sends back."""
+    if (login := (users := state.serving.users).login) is None:
+        raise NotThere("Nobody signs in here: this server knows tokens alone.")
+    cookie = cookie_of(request.headers.get("cookie", ""), f"{state.cookie}-login")
+    try:
+        person, id_token, after = await login.finish(request.query_params, cookie)
+        users.person(person)
+        response: Response = RedirectResponse(after, 303)
+        ends = time.time() + 3600 * login.hours
+        set_session_cookie(response, state, Session(person.name, person.groups, ends, id_token))
+    except Refusal as refusal:
+        response = refusal_page(refusal)
+    # One sign-in, one answer: the same address again finds no cookie.
+    response.delete_cookie(f"{state.cookie}-login", path=LOGIN)
+    return response
+
+
+def refusal_page(refusal: Refusal) -> HTMLResponse:
+    """Return a page that says why a person is not signed in."""
+    style = tag("link", rel="stylesheet", href="/static/0/colours.css")
+    words = (
+        tag("h1", "You are not signed in"),
+        tag("p", str(refusal)),
+        tag("p", tag("a", "Sign in again", href=LOGIN)),
+    )
+    head = tag("head", tag("meta", charset="utf-8"), tag("title", "Decisor"), style)
+    return HTMLResponse(f"<!doctype html>\n{tag('html', head, tag('body', *words), lang='en')}\n", refusal.status)
 
 
 ABOUT = "Decision questions, answered from data with their evidence. The same functions as `decisor` and the library."
@@ -294,7 +360,7 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
     app.state.decisor, app.state.page = state, read_page()
     for router in (
         *(ask_router, runs_router, record_router, models_router, *routers),
-        *(session_router, health_router, docs_router, page_router),
+        *(session_router, login_router, health_router, docs_router, page_router),
     ):
         app.include_router(router)
     app.add_exception_handler(RequestValidationError, reply_invalid_request)
@@ -330,7 +396,9 @@ def guarded_app(serving: ServerSettings, routers: Sequence[APIRouter] = ()) -> t
     """Return the guarded application and its state."""
     state = AppState(serving, f"decisor-{serving.port}")
     app = make_app(serving, state, routers)
-    hosts = hosts_of(serving.host, serving.port, serving.allow_hosts)
+    login = serving.users.login
+    own = [urlsplit(login.address).netloc] if login else []
+    hosts = hosts_of(serving.host, serving.port, (*serving.allow_hosts, *own))
     files = "/api/files/" if serving.takes_files else ""
     return RequestGuard(app, hosts, serving.users, ENTER, "/api/", "/api/session", state.cookie, files), state
 

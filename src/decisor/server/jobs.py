@@ -284,7 +284,7 @@ class Jobs:
 
     async def decide(self, own: Own, order: Order) -> None:
         """Do a run to its end, or to that of this process: then it raises Released."""
-        live, user = own.live, self.runs.serving.users.named(order.user)
+        live, user = own.live, self.runs.serving.users.named(order.user, order.groups)
         if ("stop", 0) in live.given:
             live.end("stopped")
             return

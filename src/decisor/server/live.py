@@ -19,8 +19,8 @@ from decisor.history.recorder import update_past_run
 from decisor.history.store import History, PastRun, Pen, Sight
 from decisor.semantics.readings import OpenReading
 from decisor.server.responses import State
-from decisor.server.security import User
 from decisor.server.uploads import may_use
+from decisor.server.users import User
 from decisor.session.access import Reader
 from decisor.session.pool import Pool
 from decisor.session.sources import apply_connections
@@ -43,6 +43,8 @@ def sight_of(pool: Pool, names: Sequence[str], reader: Reader) -> Sight:
             mask += place.connection.mask
         kept_back |= {f"{place.name}.{table} where {condition}" for table, condition in rows}
         kept_back |= {f"{place.name}.{column} masked" for column in mask}
+        # What one role sees, another one may not.
+        kept_back |= {f"{place.name} in the role {place.role}"} if place.role else set()
     return Sight(tuple(names), tuple(sorted(kept_back)))
 
 

@@ -69,9 +69,10 @@ class ServerReply(BaseModel):
 
 
 class Fault(ServerReply):
-    """An error: one line that says what to do."""
+    """An error: one line that says what to do. login: path at which a person signs in, if that is what to do."""
 
     error: str
+    login: str = ""
 
 
 class HealthReply(ServerReply):
@@ -354,3 +355,9 @@ class ReaderList(ServerReply):
 
 class SessionReply(ServerReply):
     user: str
+
+
+class SignOutReply(ServerReply):
+    """The end of a session. address: where the person is signed out of the identity provider too, '' for nowhere."""
+
+    address: str

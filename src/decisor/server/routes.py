@@ -21,6 +21,7 @@ from decisor.decision_record.build import record_of_run
 from decisor.decision_record.page import record_to_json, render_record_page
 from decisor.decision_record.record import DecisionRecord, check_approval
 from decisor.history.store import searchable_text
+from decisor.server.identity import Refusal
 from decisor.server.live import REFUSED, LiveRun
 from decisor.server.questions import suggest_questions
 from decisor.server.requests import (
@@ -73,7 +74,6 @@ from decisor.server.runs import (
     verify_live_run,
     wait_for_end,
 )
-from decisor.server.security import Refusal, User
 from decisor.server.settings import NO_LLM, ServerSettings
 from decisor.server.stream import (
     Streams,
@@ -84,6 +84,7 @@ from decisor.server.stream import (
     stream_all_events,
     stream_run_events,
 )
+from decisor.server.users import User
 from decisor.session.model_tools import SerializedTool
 from decisor.session.provenance import unwrap_model_tool
 from decisor.session.result import build_recorded_result
@@ -115,6 +116,12 @@ class AppState:
     """Name of the session cookie."""
     streams: Streams = field(default_factory=Streams)
     open_runs: Runs | None = None
+
+    @property
+    def is_https(self) -> bool:
+        """Whether browsers reach the server by https, as far as it knows."""
+        login = self.serving.users.login
+        return login is not None and login.address.startswith("https:")
 
     @property
     def runs(self) -> Runs:
@@ -164,13 +171,17 @@ async def list_choices(state: CurrentState, user: CurrentUser) -> Choices:
     return Choices(
         version=__version__,
         user=user.name,
-        llms=(*serving.llms, NO_LLM),
+        llms=(*serving.llms_for(user), NO_LLM),
         limits=serving.limits,
         connections=tuple(
             connection_reply(name, members[name], name in state.pool.owners) for name in state.runs.connections(user)
         ),
         takes_files=serving.takes_files,
-        techniques=tuple(technique_reply(row) for row in technique_row_of_name().values()),
+        techniques=tuple(
+            technique_reply(row)
+            for name, row in technique_row_of_name().items()
+            if user.techniques is None or name in user.techniques
+        ),
         evaluations=tuple(serving.evaluations) if user.sees_all else (),
     )
 

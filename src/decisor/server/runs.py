@@ -38,9 +38,9 @@ from decisor.server.requests import (
     request_of_body,
 )
 from decisor.server.responses import ReaderList
-from decisor.server.security import User
 from decisor.server.settings import Full, Places, ServerSettings, Watchers
 from decisor.server.uploads import Uploads, may_use
+from decisor.server.users import User
 from decisor.session.data import Data
 from decisor.session.pool import Pool
 from decisor.session.request import AskRequest, Attachments, read_kept_request, write_kept_request
@@ -148,7 +148,7 @@ class Runs:
 
     async def ask(self, user: User, body: AskBody) -> LiveRun:
         """Begin a run of a question. Raises as ``prepare`` and ``begin``."""
-        return await self.begin(user, Order(user=user.name, body=body))
+        return await self.begin(user, Order(user=user.name, groups=user.reader.groups, body=body))
 
     async def ask_with_key(self, user: User, body: AskBody, key: str) -> LiveRun:
         """Begin a run of a question, or return the one that the same key of the user began; '' is no key.
@@ -159,7 +159,7 @@ class Runs:
         if not key:
             return await self.ask(user, body)
         if self.jobs is not None:
-            return await self.begin(user, Order(user=user.name, body=body), key)
+            return await self.begin(user, Order(user=user.name, groups=user.reader.groups, body=body), key)
 
         async def begin() -> str:
             return (await self.ask(user, body)).id
@@ -185,11 +185,11 @@ class Runs:
 
         Raises: as ``prepare`` and ``begin``.
         """
-        return await self.begin(user, Order(user=user.name, body=body, before=id))
+        return await self.begin(user, Order(user=user.name, groups=user.reader.groups, body=body, before=id))
 
     async def change(self, user: User, id: str, body: ChangeBody) -> LiveRun:
         """Begin a run that goes on from another one with one thing changed. Raises: as ``prepare`` and ``begin``."""
-        return await self.begin(user, Order(user=user.name, body=body, before=id))
+        return await self.begin(user, Order(user=user.name, groups=user.reader.groups, body=body, before=id))
 
     async def prepare(self, user: User, order: Order) -> Prepared:
         """Look up all that an order names.
@@ -208,7 +208,7 @@ class Runs:
 
     async def prepare_question(self, user: User, body: AskBody) -> Prepared:
         names = choose_connections(body.connections, self.connections(user))
-        request = request_of_body(body, self.serving)
+        request = request_of_body(body, self.serving, user)
         if not request.question:
             raise SetupError("What is to be decided? The question is empty.")
         question = Question(request.question, request.rules, request.goal)
@@ -234,14 +234,14 @@ class Runs:
             name: self.serving.name_of(value) if isinstance(value, str) else value for name, value in kept.items()
         }
         # What the history holds is checked as a client's own request is.
-        technique = check_technique_name(old.technique)
-        request = request_of_body(body, self.serving).model_copy(
+        technique = check_technique_name(old.technique, user)
+        request = request_of_body(body, self.serving, user).model_copy(
             update={
                 "question": question.text,
                 "rules": question.rules,
                 "goal": question.goal,
                 "technique": technique,
-                "settings": check_settings(technique, settings, self.serving),
+                "settings": check_settings(technique, settings, self.serving, user),
             }
         )
 
@@ -253,7 +253,10 @@ class Runs:
     async def prepare_change(self, user: User, body: ChangeBody, before: LiveRun) -> Prepared:
         if not before.is_over:
             raise SetupError("The run is under way: stop it first, or wait for its end.")
-        request, edit = request_of_body(body, self.serving), edit_of(body)
+        # A change goes on by the technique of the run, which its owner may no longer use.
+        if start := next(events_of(before.entries, RunStart), None):
+            user.technique(start.technique)
+        request, edit = request_of_body(body, self.serving, user), edit_of(body)
         names = choose_connections(before.connections, self.connections(user))
         past = PastRun(before.past.question, technique=before.past.technique, edit=edit.texts())
 

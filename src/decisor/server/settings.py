@@ -17,7 +17,7 @@ from decisor.history.store import History
 from decisor.llms.providers import read_spec
 from decisor.runtime.budget import Limits
 from decisor.server.live import LiveRun
-from decisor.server.security import Users
+from decisor.server.users import User, Users
 from decisor.session.sources import Sources
 from decisor.system.secrets import redact
 
@@ -95,19 +95,24 @@ class ServerSettings:
     takes_files: bool = True
     """Whether people may bring files of their own; they lie beside the history."""
 
-    def llm_of(self, name: str) -> str | None:
+    def llms_for(self, user: User) -> Mapping[str, str]:
+        """Return the LLMs that a user may use."""
+        return {name: spec for name, spec in self.llms.items() if user.llms is None or name in user.llms}
+
+    def llm_of(self, name: str, user: User) -> str | None:
         """Return the LLM spec for a client's name; None for the LLM of the environment.
 
         Raises:
-            SetupError: there is no LLM of the name.
+            SetupError: there is no LLM of the name, or the user may not use it.
         """
+        llms = self.llms_for(user)
         if name == NO_LLM:
             return NO_LLM
         if not name:
-            return next(iter(self.llms.values()), None)
-        if name not in self.llms:
-            raise SetupError(f"There is no LLM {name!r:.200}; there is {', '.join([*self.llms, NO_LLM])}.")
-        return self.llms[name]
+            return next(iter(llms.values()), None if user.llms is None else NO_LLM)
+        if name not in llms:
+            raise SetupError(f"There is no LLM {name!r:.200}; there is {', '.join([*llms, NO_LLM])}.")
+        return llms[name]
 
     def name_of(self, spec: str) -> str:
         """Return the name of the LLM with this spec; any other text as it is."""

@@ -24,8 +24,8 @@ export function begin(choices) {
 }
 
 async function leave() {
-  await ask("/api/session", undefined, "DELETE");
-  location.assign("/");
+  const { address } = await ask("/api/session", undefined, "DELETE");
+  location.assign(address || "/");
 }
 
 let source = null;
