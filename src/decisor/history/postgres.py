@@ -6,6 +6,7 @@
     reply           what people said to a run under way: to a query, to words, or stop
     bought          replies of LLMs to a run under way: a process that takes it over does not buy them again
     begun           runs by the Idempotency-Key that their owner sent
+    session         what the cookies of browsers stand for
 
 A run belongs to the process that has its last ``attempt``: what an earlier one still writes is refused. Each change is
 told to all processes on one channel (LISTEN and NOTIFY).
@@ -13,6 +14,7 @@ told to all processes on one channel (LISTEN and NOTIFY).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -40,6 +42,7 @@ CREATE TABLE IF NOT EXISTS reply (number BIGINT, kind TEXT, which INTEGER, text 
 CREATE TABLE IF NOT EXISTS bought (number BIGINT, key TEXT, reply TEXT NOT NULL, PRIMARY KEY (number, key));
 CREATE TABLE IF NOT EXISTS begun (owner TEXT, key TEXT, job TEXT NOT NULL, number BIGINT NOT NULL,
     PRIMARY KEY (owner, key));
+CREATE TABLE IF NOT EXISTS session (digest TEXT PRIMARY KEY, session TEXT NOT NULL, ends DOUBLE PRECISION NOT NULL);
 CREATE TABLE IF NOT EXISTS format (version INTEGER NOT NULL);
 """
 LOCK = 0x44656369736F72
@@ -303,6 +306,28 @@ class PostgresPlace:
             rows = [{"number": number, "key": key, "reply": reply} for number, key, reply in replies]
             insert_all = "INSERT INTO bought SELECT * FROM json_populate_recordset(null::bought, ?)"
             tables.execute(f"{insert_all} ON CONFLICT DO NOTHING", [json_text(rows)])
+
+    def keep_session(self, digest: str, session: str, ends: float) -> None:
+        """Keep the session of a cookie, by its hash. Those that have ended are forgotten."""
+        with self.transaction() as tables:
+            tables.execute("DELETE FROM session WHERE ends < ?", (time.time(),))
+            tables.execute("INSERT INTO session VALUES (?, ?, ?)", (digest, session, ends))
+
+    def session(self, digest: str) -> str:
+        """Return the session of a cookie, '' if there is none."""
+        with self.transaction() as tables:
+            row = tables.execute("SELECT session FROM session WHERE digest = ?", (digest,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def sessions(self) -> list[str]:
+        with self.transaction() as tables:
+            rows = tables.execute("SELECT session FROM session WHERE ends > ?", (time.time(),)).fetchall()
+        return [text for (text,) in rows]
+
+    def end_session(self, digest: str) -> None:
+        with self.transaction() as tables:
+            tables.execute("DELETE FROM session WHERE digest = ?", (digest,))
+            tell(tables, session=digest)
 
     def close(self) -> None:
         self.pool.close()

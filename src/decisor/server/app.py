@@ -235,22 +235,22 @@ async def begin_session(body: TokenBody, state: CurrentState, response: Response
     if user is None:
         raise Refusal(401, "There is no such token.")
     if not users.is_open:
-        set_session_cookie(response, state, Session(user.name, ends=time.time() + TOKEN_SECONDS))
+        await set_session_cookie(response, state, Session(user.name, ends=time.time() + TOKEN_SECONDS))
     return SessionReply(user=user.name)
 
 
-def set_session_cookie(response: Response, state: AppState, session: Session) -> None:
+async def set_session_cookie(response: Response, state: AppState, session: Session) -> None:
     # No script can read the cookie (httponly), and no other site can send it (samesite).
     own: dict[str, Any] = {"httponly": True, "samesite": "strict", "secure": state.is_https, "path": "/"}
     seconds = int(session.ends - time.time())
-    response.set_cookie(state.cookie, state.serving.users.sessions.begin(session), max_age=seconds, **own)
+    response.set_cookie(state.cookie, await state.serving.users.sessions.begin(session), max_age=seconds, **own)
 
 
 @session_router.delete("/session")
 async def end_session(request: Request, state: CurrentState, response: Response) -> SignOutReply:
     """End the session; its cookie is worth nothing after that."""
     users = state.serving.users
-    session = users.sessions.end(cookie_of(request.headers.get("cookie", ""), state.cookie))
+    session = await users.sessions.end(cookie_of(request.headers.get("cookie", ""), state.cookie))
     response.delete_cookie(state.cookie, path="/")
     address = ""
     if users.login and session:
@@ -291,7 +291,7 @@ async def finish_login(request: Request, state: CurrentState) -> Response:
         users.person(person)
         response: Response = RedirectResponse(after, 303)
         ends = time.time() + 3600 * login.hours
-        set_session_cookie(response, state, Session(person.name, person.groups, ends, id_token))
+        await set_session_cookie(response, state, Session(person.name, person.groups, ends, id_token))
     except Refusal as refusal:
         response = refusal_page(refusal)
     # One sign-in, one answer: the same address again finds no cookie.

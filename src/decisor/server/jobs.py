@@ -30,6 +30,7 @@ from decisor.server.responses import State
 from decisor.server.runs import NotThere, Runs
 from decisor.server.settings import Full
 from decisor.server.stream import wait_for_event
+from decisor.server.users import SharedSessions
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
@@ -201,6 +202,7 @@ class Jobs:
         self.own: dict[int, Own] = {}
         self.mirrors: dict[int, Mirror] = {}
         self.purchases = Purchases(place)
+        self.sessions = runs.serving.users.sessions = SharedSessions(place=place)
         self.ending = asyncio.Event()
         self.told: set[asyncio.Task[None]] = set()
         self.tasks: list[asyncio.Task[None]] = []
@@ -436,6 +438,7 @@ class Jobs:
                 async with await AsyncConnection.connect(self.place.url, autocommit=True) as connection:
                     await connection.execute(f"LISTEN {CHANNEL}")
                     # What was told before this connection was open is read now.
+                    self.sessions.by_digest.clear()
                     await self.look(list(self.mirrors))
                     async for notice in connection.notifies():
                         await self.act(json.loads(notice.payload))
@@ -447,6 +450,8 @@ class Jobs:
         """Act on one message."""
         if reply := message.get("reply"):
             await self.give(reply)
+        elif session := message.get("session"):
+            self.sessions.by_digest.pop(session, None)
         elif "run" in message:
             await self.hear_of_run(message["run"], message["owner"], message["state"])
         else:

@@ -502,7 +502,7 @@ async def list_readers(runs: Runs, user: User, id: str) -> ReaderList:
     names = await asyncio.to_thread(runs.keeper.history.readers, live.past.number, user.name) if live.is_kept else ()
     others = [
         name
-        for name, other in runs.serving.users.by_name.items()
+        for name, other in (await runs.serving.users.by_name()).items()
         if name not in (user.name, *names) and may_see(other, live.past.sight, runs.pool)
     ]
     return ReaderList(readers=tuple(names), others=tuple(others))
@@ -511,7 +511,7 @@ async def list_readers(runs: Runs, user: User, id: str) -> ReaderList:
 async def show_run_to_user(runs: Runs, user: User, id: str, body: ReaderBody) -> ReaderList:
     """Let another user read a run, or no longer. Raise SetupError if that user may not see all that it saw."""
     live = await runs.find_kept(user, id)
-    other = runs.serving.users.by_name.get(body.name)
+    other = (await runs.serving.users.by_name()).get(body.name)
     if not body.end and (other is None or body.name == user.name):
         raise SetupError(f"There is no other user {body.name!r}.")
     if not body.end and other is not None and not may_see(other, live.past.sight, runs.pool):

@@ -6,6 +6,7 @@ use, and sees no row and no column that one of them keeps back. Who is in no kno
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import re
@@ -20,12 +21,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from annotated_types import Gt
 
 from decisor.errors import SetupError
+from decisor.history.postgres import PostgresPlace
 from decisor.server.identity import Identity, Login, Refusal, SignedHeader, TrustedHeader
 from decisor.session.access import ANYBODY as SEES_ALL
 from decisor.session.access import Reader
 from decisor.session.config import fill_in_secrets
 from decisor.system.extras import require_package
-from decisor.system.serialization import DecodeError, DocumentFormat, DocumentPath, TextRule
+from decisor.system.serialization import DecodeError, DocumentFormat, DocumentPath, TextRule, json_text
 from decisor.system.structured_files import FileFault, TomlFile, read_text_file
 from decisor.techniques import TECHNIQUES
 
@@ -180,23 +182,60 @@ class Sessions:
     by_digest: dict[str, Session] = field(default_factory=dict)
     """By the hash of the cookie."""
 
-    def begin(self, session: Session) -> str:
+    async def begin(self, session: Session) -> str:
         """Begin a session and return its cookie."""
+        cookie = new_token()
+        self.keep(digest_of_token(cookie), session)
+        return cookie
+
+    def keep(self, digest: str, session: Session) -> None:
         # The oldest session ends, so that sessions without number fill no memory.
         while len(self.by_digest) >= MOST_SESSIONS:
             self.by_digest.pop(next(iter(self.by_digest)))
-        cookie = new_token()
-        self.by_digest[digest_of_token(cookie)] = session
-        return cookie
+        self.by_digest[digest] = session
 
-    def of(self, cookie: str) -> Session | None:
+    async def of(self, cookie: str) -> Session | None:
         """Return the session of a cookie, None if it has ended."""
         session = self.by_digest.get(digest_of_token(cookie))
         return session if session is not None and session.ends > time.time() else None
 
-    def end(self, cookie: str) -> Session | None:
+    async def end(self, cookie: str) -> Session | None:
         """End a session and return it, None if there is none."""
         return self.by_digest.pop(digest_of_token(cookie), None)
+
+    async def all(self) -> Sequence[Session]:
+        return list(self.by_digest.values())
+
+
+@dataclass(eq=False)
+class SharedSessions(Sessions):
+    """The sessions of all processes of a server, in its store; those that were asked for are in memory too."""
+
+    place: PostgresPlace = field(kw_only=True)
+
+    async def begin(self, session: Session) -> str:
+        cookie = await super().begin(session)
+        await asyncio.to_thread(self.place.keep_session, digest_of_token(cookie), json_text(session), session.ends)
+        return cookie
+
+    async def of(self, cookie: str) -> Session | None:
+        digest = digest_of_token(cookie)
+        if digest not in self.by_digest and (text := await asyncio.to_thread(self.place.session, digest)):
+            self.keep(digest, SESSION.decode(text))
+        return await super().of(cookie)
+
+    async def end(self, cookie: str) -> Session | None:
+        session = await self.of(cookie)
+        await super().end(cookie)
+        # Every process forgets it.
+        await asyncio.to_thread(self.place.end_session, digest_of_token(cookie))
+        return session
+
+    async def all(self) -> Sequence[Session]:
+        return [SESSION.decode(text) for text in await asyncio.to_thread(self.place.sessions)]
+
+
+SESSION = DocumentFormat(Session)
 
 
 @dataclass(eq=False)
@@ -221,10 +260,9 @@ class Users:
         """Sign-in at an identity provider, None if nobody signs in there."""
         return self.door if isinstance(self.door, Login) else None
 
-    @property
-    def by_name(self) -> Mapping[str, User]:
-        """Users that have a name, by that name: service accounts, and people who are signed in."""
-        people = [one for one in self.sessions.by_digest.values() if one.groups is not None]
+    async def by_name(self) -> Mapping[str, User]:
+        """Return the users that have a name, by that name: service accounts, and people who are signed in."""
+        people = [one for one in await self.sessions.all() if one.groups is not None]
         named = {user.name: user for user in self.by_digest.values() if user.name}
         return {one.name: user_of_rights(one.name, self.rights_of(one.groups or ())) for one in people} | named
 
@@ -256,7 +294,7 @@ class Users:
             return self.of_token(token.strip())
         if self.door and (identity := await self.door.identify(heads, address)):
             return self.person(identity)
-        session = self.sessions.of(cookie) if cookie else None
+        session = await self.sessions.of(cookie) if cookie else None
         if session is None:
             return None
         if session.groups is not None:
