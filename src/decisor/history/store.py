@@ -6,7 +6,7 @@ SQLite (``history.folder``) and PostgreSQL (``history.postgres``); a ``Place`` s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -119,12 +119,27 @@ MIGRATIONS: Sequence[Sequence[str]] = (
         "CREATE INDEX run_of_owner ON run (owner, number)",
         "CREATE TABLE reader (name TEXT, number BIGINT, PRIMARY KEY (name, number))",
     ),
+    (
+        """CREATE TABLE spent (payer TEXT, day TEXT, dollars DOUBLE PRECISION NOT NULL, tokens BIGINT NOT NULL,
+        PRIMARY KEY (payer, day))""",
+    ),
 )
 """Statements that make the tables of each version from those of the version before. {identity}: a number that no other
-row ever had. ``reader`` has the persons to whom an owner shows a run."""
+row ever had. ``reader`` has the persons to whom an owner shows a run; ``spent``, what persons and groups spent."""
 ALL, BEYOND = 10**9, 2**63 - 1
 """More runs than there are, and a number that none has."""
 Numbers: TypeAlias = "list[int]"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What was spent on LLMs."""
+
+    dollars: float = 0.0
+    tokens: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(self.dollars + other.dollars, self.tokens + other.tokens)
 
 
 class Rows(Protocol):
@@ -346,6 +361,19 @@ class History:
         if row is None:
             raise SetupError(f"Nobody shows you a run {number}.")
         return str(row[0])
+
+    def spend(
+        self, news: Mapping[tuple[str, str], Spent], payers: Iterable[str], since: str
+    ) -> Mapping[tuple[str, str], Spent]:
+        """Add what payers spent on days, and return what some have spent each day. since: the first day, as text."""
+        add = """INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT (payer, day)
+            DO UPDATE SET dollars = spent.dollars + excluded.dollars, tokens = spent.tokens + excluded.tokens"""
+        query = "SELECT payer, day, dollars, tokens FROM spent WHERE payer = ? AND day >= ?"
+        with self.place.transaction() as tables:
+            # In order, so that two processes that add to the same rows do not wait for each other for ever.
+            tables.executemany(add, [(*key, one.dollars, one.tokens) for key, one in sorted(news.items())])
+            rows = [row for payer in payers for row in tables.execute(query, (payer, since)).fetchall()]
+        return {(payer, day): Spent(dollars, tokens) for payer, day, dollars, tokens in rows}
 
     def run_of(self, number: int, text: str) -> PastRun:
         run = PAST_RUN.decode(text)

@@ -293,7 +293,7 @@ class ClientRun:
     ) -> Result:
         if places.are_taken:
             self.news.put_nowait(f"Waits in line behind {format_count(places.waiting, 'other')}: {places.most} at once")
-        async with places:
+        async with places.one():
             return await work(attached)
 
     def hear(self, entry: TraceEntry) -> None:

@@ -335,15 +335,18 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
         async with open_pool(serving.sources) as pool:
             keeper = HistoryWriter(serving.history)
             runs = state.open_runs = Runs(serving, pool, keeper)
-            writing = asyncio.create_task(keeper.work())
+            writing = [asyncio.create_task(work) for work in (keeper.work(), runs.budgets.work())]
             try:
                 async with open_line(runs):
                     yield
             finally:
                 # The order matters: runs still write to the history, and both use the pool.
                 await runs.close()
-                writing.cancel()
-                await asyncio.wait([writing])
+                for task in writing:
+                    task.cancel()
+                await asyncio.wait(writing)
+                with contextlib.suppress(SetupError):
+                    await runs.budgets.store(set())
                 await keeper.close()
 
     app = FastAPI(

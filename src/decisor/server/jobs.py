@@ -30,7 +30,7 @@ from decisor.server.responses import State
 from decisor.server.runs import NotThere, Runs
 from decisor.server.settings import Full
 from decisor.server.stream import wait_for_event
-from decisor.server.users import SharedSessions
+from decisor.server.users import SharedSessions, User
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
@@ -245,12 +245,14 @@ class Jobs:
 
     # Runs that this process does.
 
-    async def begin(self, past: PastRun, order: Order, key: str) -> LiveRun:
+    async def begin(self, past: PastRun, order: Order, user: User, key: str) -> LiveRun:
         def defer(connection: Any, number: int, of_owner: int, of_all: int) -> None:
             if of_all >= MOST_IN_LINE:
                 raise Full(f"{MOST_IN_LINE:,} runs wait already: try again later.")
-            # Who has many runs under way waits behind those who have few.
-            self.waiting.configure(connection=connection, priority=-of_owner).defer(number=number)
+            # Who has many runs under way waits behind those who have few. Of the runs with one lock, one goes on.
+            at_once = next(((name, one.at_once) for name, one in user.budgets if one.at_once), None)
+            lock = f"{at_once[0]} {number % at_once[1]}" if at_once else None
+            self.waiting.configure(connection=connection, priority=-of_owner, lock=lock).defer(number=number)
 
         job = order.model_dump_json()
         number = await asyncio.to_thread(self.place.put_in_line, past, job, key, defer)
@@ -300,10 +302,10 @@ class Jobs:
         live.connections = prepared.names
         number = live.past.number
         kept = await until_reached(self.place.bought, number) if own.attempt > 1 else {}
-        llms = replace(self.runs.pool.llms, journal=Journal(BoughtReplies(self.purchases, number, kept)))
+        journal = Journal(BoughtReplies(self.purchases, number, kept))
         if self.runs.is_closing:
             raise Released
-        live.task = asyncio.create_task(self.runs.run_work(live, user, order, prepared.work, llms))
+        live.task = asyncio.create_task(self.runs.run_work(live, user, order, prepared.work, journal))
         # Not awaited itself: the end of the worker must not end it.
         await asyncio.wait([live.task])
         if live.is_over or own.is_lost:

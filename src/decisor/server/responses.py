@@ -207,6 +207,17 @@ class TechniqueReply(ServerReply):
     settings: tuple[SettingReply, ...]
 
 
+class BudgetLine(ServerReply):
+    """A budget and what is spent of it. warns: whether that is 80 % or more."""
+
+    name: str
+    dollars: float | None
+    spent_dollars: float
+    tokens: int | None
+    spent_tokens: int
+    warns: bool
+
+
 class Choices(ServerReply):
     """The choices of a client: connections, LLMs, techniques, limits and evaluations. user:
 
@@ -221,6 +232,7 @@ class Choices(ServerReply):
     limits: Limits
     evaluations: tuple[str, ...]
     takes_files: bool = False
+    budgets: tuple[BudgetLine, ...] = ()
 
 
 class SuggestedQuestion(ServerReply):

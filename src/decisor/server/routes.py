@@ -72,7 +72,6 @@ from decisor.server.runs import (
     save_record_approval,
     show_run_to_user,
     verify_live_run,
-    wait_for_end,
 )
 from decisor.server.settings import NO_LLM, ServerSettings
 from decisor.server.stream import (
@@ -183,6 +182,7 @@ async def list_choices(state: CurrentState, user: CurrentUser) -> Choices:
             if user.techniques is None or name in user.techniques
         ),
         evaluations=tuple(serving.evaluations) if user.sees_all else (),
+        budgets=tuple(await state.runs.budgets.lines(user)) if user.budgets else (),
     )
 
 
@@ -288,7 +288,7 @@ async def start_run(
     """Start a run. With ``wait`` the reply comes when it is over, or is how far it is by then."""
     live = await state.runs.ask_with_key(user, body, idempotency_key)
     if wait:
-        await wait_for_end(live, wait)
+        live = await state.runs.wait(user, live, wait)
     return reply_to_start(live, response)
 
 

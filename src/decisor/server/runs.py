@@ -11,8 +11,9 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from textwrap import indent
 from typing import Protocol
@@ -22,6 +23,8 @@ from decisor.decision_record.record import DecisionRecord, make_approval_change
 from decisor.errors import Error, SetupError
 from decisor.history.folder import FolderPlace
 from decisor.history.store import PastRun, RunMark
+from decisor.llms.shared import Journal
+from decisor.server.budgets import Budgets
 from decisor.server.live import HistoryWriter, LiveRun, join_sights, live_run_of_past, may_see, sight_of
 from decisor.server.requests import (
     AskBody,
@@ -46,7 +49,6 @@ from decisor.session.pool import Pool
 from decisor.session.request import AskRequest, Attachments, read_kept_request, write_kept_request
 from decisor.session.rerun import rerun_on_data
 from decisor.session.result import Result, build_following_question, build_recorded_result
-from decisor.session.run_setup import LLMs
 from decisor.session.verify import Verification, verify_trace
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
@@ -81,7 +83,7 @@ class NotThere(Exception):
 class Line(Protocol):
     """A line of runs, from which each process of a server takes some."""
 
-    async def begin(self, past: PastRun, order: Order, key: str) -> LiveRun:
+    async def begin(self, past: PastRun, order: Order, user: User, key: str) -> LiveRun:
         """Put a run in line, and return it as it is here: an earlier one if the same person sent its key.
 
         Raises Full if too many wait already.
@@ -127,11 +129,14 @@ class Runs:
     unkept: count[int] = field(default_factory=lambda: count(1))
     watchers: Watchers = field(default_factory=Watchers)
     places: Places = field(init=False)
+    group_places: dict[str, Places] = field(default_factory=dict)
+    budgets: Budgets = field(init=False)
     uploads: Uploads = field(init=False)
     is_closing: bool = False
 
     def __post_init__(self) -> None:
         self.places = Places(self.serving.at_once)
+        self.budgets = Budgets(self.serving.history)
         place = self.serving.history.place
         folder = place.folder if isinstance(place, FolderPlace) else data_folder()
         self.uploads = Uploads(folder / "uploads", self.pool, self.uses)
@@ -217,6 +222,8 @@ class Runs:
             question = build_following_question(build_recorded_result(before.entries), question)
             request = request.model_copy(update={"rules": question.rules})
 
+        request = await self.limit(user, request)
+
         async def work(data: Data, attached: Attachments) -> object:
             return await data.answer(request, replace(attached, earlier=question.earlier))
 
@@ -245,6 +252,8 @@ class Runs:
             }
         )
 
+        request = await self.limit(user, request)
+
         async def work(data: Data, attached: Attachments) -> object:
             return await data.answer(request, replace(attached, earlier=question.earlier), before.entries)
 
@@ -260,10 +269,16 @@ class Runs:
         names = choose_connections(before.connections, self.connections(user))
         past = PastRun(before.past.question, technique=before.past.technique, edit=edit.texts())
 
+        request = await self.limit(user, request)
+
         async def work(data: Data, attached: Attachments) -> object:
             return await rerun_on_data(data, before.entries, edit, request, attached)
 
         return Prepared(past, names, request, work, before)
+
+    async def limit(self, user: User, request: AskRequest) -> AskRequest:
+        """Limit a request to what is left of the user's budgets. Raise SetupError if nothing is."""
+        return request.model_copy(update={"limits": await self.budgets.limits_left(user, request.limits)})
 
     async def begin(self, user: User, order: Order, key: str = "") -> LiveRun:
         """Begin a run, here or in line for any process of the server.
@@ -287,7 +302,7 @@ class Runs:
             sight=join_sights(sight, before.past.sight) if before else sight,
         )
         if self.jobs is not None:
-            return await self.jobs.begin(past, order, key)
+            return await self.jobs.begin(past, order, user, key)
         number = await self.keeper.begin(past)
         # t1, t2, ...: names that no run of the history has.
         live = LiveRun(replace(past, number=number), str(number or f"t{next(self.unkept)}"), prepared.names)
@@ -300,7 +315,7 @@ class Runs:
 
     async def run(self, live: LiveRun, user: User, order: Order, work: Work) -> None:
         """Run the work of a live run to its end, and keep it."""
-        await self.run_work(live, user, order, work, self.pool.llms)
+        await self.run_work(live, user, order, work)
         self.wake(live)
         await self.keeper.end(live)
         # From here on the history answers for the run, and it need not stay in memory.
@@ -311,9 +326,14 @@ class Runs:
             for oldest in over[:-MOST_UNKEPT]:
                 del self.live[oldest.id]
 
-    async def run_work(self, live: LiveRun, user: User, order: Order, work: Work, llms: LLMs) -> None:
+    async def run_work(
+        self, live: LiveRun, user: User, order: Order, work: Work, journal: Journal | None = None
+    ) -> None:
         """Run the work of a live run. It never raises: an error is in the state of the run."""
         body = order.body
+        llms = self.pool.llms
+        if user.budgets or journal:
+            llms = replace(llms, wrap=partial(self.budgets.pay, user=user, journal=journal))
         attached = Attachments(
             on_event=live.hear,
             on_text=live.hear_text if body.stream else None,
@@ -321,7 +341,9 @@ class Runs:
             reader=live.read if body.asks else None,
         )
         try:
-            async with self.places:
+            async with AsyncExitStack() as stack:
+                for places in self.places_of(user):
+                    await stack.enter_async_context(places.one(user.name))
                 live.state = "running"
                 self.wake(live)
                 COUNTER.set(live.hear_count)  # in the context of this task alone
@@ -338,6 +360,14 @@ class Runs:
         except Exception as error:
             logger.error("run %s crashed", live.id, exc_info=error)
             live.end("failed", f"It crashed: {type(error).__name__}. The log of the server has more.")
+
+    def places_of(self, user: User) -> Iterator[Places]:
+        """Yield the limits on runs at once that a user's runs are under: those of groups, and that of the server."""
+        for name, budget in user.budgets:
+            # In line, jobs of one group hold locks.
+            if budget.at_once and self.jobs is None:
+                yield self.group_places.setdefault(name, Places(budget.at_once))
+        yield self.places
 
     async def find(self, user: User, id: str) -> LiveRun:
         """Return a run under way or of the history; raise NotThere if there is none.
@@ -358,7 +388,11 @@ class Runs:
         try:
             past = await asyncio.to_thread(history.read, number, owner)
             if self.jobs is not None and past.state == "running":
-                return await self.jobs.follow(past)
+                live = await self.jobs.follow(past)
+                if not live.is_over:
+                    return live
+                # It ended meanwhile; what this process has of it may lack the last entries.
+                past = await asyncio.to_thread(history.read, number, owner)
             entries = await asyncio.to_thread(history.entries, number, owner)
         except SetupError as error:
             raise NotThere(str(error)) from error
@@ -386,11 +420,17 @@ class Runs:
             return live
         if self.jobs is not None:
             await self.jobs.stop(live)
-            await wait_for_end(live, STOP_SECONDS)
+            live = await self.wait(user, live, STOP_SECONDS)
         elif live.task is not None:
             live.task.cancel()
             await asyncio.wait([live.task], timeout=STOP_SECONDS)
         return live
+
+    async def wait(self, user: User, live: LiveRun, seconds: float) -> LiveRun:
+        """Return a run when it is over, or as it is after ``seconds``."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(live.over.wait(), seconds)
+        return live if self.jobs is None else await self.find(user, live.id)
 
     def unkept_of(self, user: User) -> list[LiveRun]:
         """Return the runs of a user that the history does not have."""
@@ -427,12 +467,6 @@ class Runs:
         self.watchers.wake_all()
         if tasks:
             await asyncio.wait(tasks, timeout=STOP_SECONDS)
-
-
-async def wait_for_end(live: LiveRun, seconds: float) -> None:
-    """Wait until a run is over, ``seconds`` at most."""
-    with suppress(TimeoutError):
-        await asyncio.wait_for(live.over.wait(), seconds)
 
 
 def html_of(entries: Sequence[TraceEntry]) -> str:
@@ -540,5 +574,5 @@ async def verify_live_run(runs: Runs, user: User, id: str) -> Verification:
     live = await find_readable_run(runs, user, id)
     names = choose_connections(live.connections, runs.connections(user))
     runs.places.check()
-    async with runs.places:
+    async with runs.places.one(user.name):
         return await verify_trace(live.entries, await runs.pool.data(names, user.reader))

@@ -47,16 +47,17 @@ class SpendingLimits:
 
     dollars: Annotated[float, Gt(0)] | None = None
     tokens: Annotated[int, Gt(0)] | None = None
-    bytes: Annotated[int, Gt(0)] | None = None
-    """Bytes that queries scan, by the engine's estimate."""
 
 
 @dataclass(frozen=True)
 class GroupBudget:
-    """The budget of a group, or of a service account."""
+    """The budget of a group or of a service account, in UTC days and months."""
 
     day: SpendingLimits = field(default_factory=SpendingLimits)
     month: SpendingLimits = field(default_factory=SpendingLimits)
+    each_day: SpendingLimits = field(default_factory=SpendingLimits)
+    """What each person of a group may spend."""
+    each_month: SpendingLimits = field(default_factory=SpendingLimits)
     at_once: Annotated[int, Gt(0)] | None = None
     """Number of runs at a time."""
 
