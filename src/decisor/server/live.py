@@ -126,6 +126,11 @@ class LiveRun:
     """Passes a reply on to the process that has the run; None for this one."""
 
     @property
+    def is_own(self) -> bool:
+        """Whether this process does the run, or did it."""
+        return self.pass_on is None
+
+    @property
     def is_over(self) -> bool:
         return self.state not in ("waiting", "running")
 

@@ -389,9 +389,9 @@ class Runs:
             past = await asyncio.to_thread(history.read, number, owner)
             if self.jobs is not None and past.state == "running":
                 live = await self.jobs.follow(past)
-                if not live.is_over:
+                if not live.is_over or live.is_own:
                     return live
-                # It ended meanwhile; what this process has of it may lack the last entries.
+                # It ended meanwhile elsewhere; what this process has of it may lack the last entries.
                 past = await asyncio.to_thread(history.read, number, owner)
             entries = await asyncio.to_thread(history.entries, number, owner)
         except SetupError as error:
@@ -430,7 +430,7 @@ class Runs:
         """Return a run when it is over, or as it is after ``seconds``."""
         with suppress(TimeoutError):
             await asyncio.wait_for(live.over.wait(), seconds)
-        return live if self.jobs is None else await self.find(user, live.id)
+        return live if live.is_own else await self.find(user, live.id)
 
     def unkept_of(self, user: User) -> list[LiveRun]:
         """Return the runs of a user that the history does not have."""
