@@ -12,6 +12,8 @@ import pytest
 from decisor.server.settings import ServerSettings
 from decisor.server.users import digest_of_token, read_users
 from decisor.session.sources import build_sources
+from report.browser import FOUND, browser
+from server.page import PICTURES, Page
 from server.serving import Served, served, sites
 from servers.identity_provider import free_port, identity_provider, new_key, sign_in, to_the_end
 
@@ -209,3 +211,34 @@ def test_a_cookie_that_was_there_before_is_not_that_of_the_session(place: Place)
 def test_nobody_is_sent_to_another_site(place: Place, after: str) -> None:
     with place.browser() as ann:
         assert str(sign_in(ann, "ann", after).url) == f"{place.server.url}/"
+
+
+@pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
+def test_in_a_browser_a_person_signs_in_sees_their_name_and_signs_out(place: Place) -> None:
+    with browser() as driver:
+        driver.size(1200, 800)
+        page = Page(driver, place.server.url)
+
+        def fill(name: str) -> None:
+            page.until("document.querySelector('[name=login]')")
+            page.run(f"""document.querySelector("[name=login]").value = "{name}";
+                document.querySelector("[name=password]").value = "any"; document.forms[0].submit()""")
+            page.until("document.querySelector('[value=consent]')")
+            page.run("document.forms[0].submit()")
+
+        page.open("/?question=Which")
+        driver.screenshot(PICTURES / "sign_in.png")
+        page.click("Sign in")
+        fill("ann")
+        # The page that the provider sends to has the cookie, though a strict one came from another site.
+        page.see("· ann", "#version")
+        assert page.run("return location.pathname + location.search") == "/?question=Which"
+        driver.screenshot(PICTURES / "signed_in.png")
+        page.click("Sign out", "#version")
+        page.until("document.querySelector('[name=logout]')")
+        page.run("document.querySelector('[name=logout]').click()")
+        page.see("Sign in")
+        driver.open(place.server.url + "/login")
+        fill("eve")
+        page.see("You are eve, and in no group that may use this server. Ask data@shop.example.", "body")
+        driver.screenshot(PICTURES / "no_rights.png")
