@@ -81,8 +81,8 @@ def test_a_person_signs_in_uses_what_their_groups_may_and_signs_out(place: Place
     with place.browser() as ann:
         refused = ann.get("/api/choices")
         assert (refused.status_code, refused.json()["login"]) == (401, "/login")
-        page = sign_in(ann, "ann", "/compare?before=1")
-        assert (page.status_code, str(page.url)) == (200, f"{place.server.url}/compare?before=1")
+        page = sign_in(ann, "ann", "/compare?before=1.5&after=a.b")
+        assert (page.status_code, str(page.url)) == (200, f"{place.server.url}/compare?before=1.5&after=a.b")
         choices = ann.get("/api/choices").json()
         assert choices["user"] == "ann"
         assert [one["name"] for one in choices["connections"]] == ["sql"]
@@ -121,6 +121,21 @@ def test_two_groups_are_all_that_one_of_them_may_use_less_what_one_keeps_back(pl
         run = bob.post("/api/ask", json=body, params={"wait": 30}).json()
         rows = bob.get(f"/api/runs/{run['id']}/rows/o1.csv").text
         assert ("elm" in rows, "oak" in rows) == (True, False)
+
+
+def test_a_person_shows_a_run_to_another_who_is_signed_in(place: Place) -> None:
+    with place.browser() as ann, place.browser() as bob:
+        sign_in(ann, "ann")
+        sign_in(bob, "bob")
+        body = {"question": "Which?", "connections": ["sql"], "technique": "plan_rag", "settings": {"calling": "text"}}
+        id = ann.post("/api/ask", json=body, params={"wait": 30}).json()["id"]
+        place.server.until(
+            lambda: ann.get(f"/api/runs/{id}/readers").json()["others"], lambda others: others == ["bob"]
+        )
+        assert bob.get(f"/api/runs/{id}").status_code == 404
+        assert ann.post(f"/api/runs/{id}/readers", json={"name": "bob"}).json()["readers"] == ["bob"]
+        assert bob.get(f"/api/runs/{id}").json()["owner"] == "ann"
+        assert bob.post(f"/api/runs/{id}/changes", json={"at": "1", "thought": "x"}).status_code == 404
 
 
 def test_a_technique_or_an_llm_of_another_group_is_refused_wherever_a_question_comes_in(place: Place) -> None:
