@@ -206,12 +206,12 @@ class Login:
 
     issuer: Address
     client_id: str
+    address: Annotated[str, TextRule(r"^https?://[^/\s@]+$", "https://HOST")]
+    """Address of this server, as browsers have it."""
     client_secret: (
         Annotated[str, TextRule(r"^\$\{[^{}]+\}$", "${NAME}, of the environment or ${keyring:...}")] | None
     ) = None
     """Name of the secret; None for a client that has none."""
-    address: Annotated[str, TextRule(r"^https?://[^/\s@]+$", "https://HOST")] = "http://127.0.0.1:8765"
-    """Address of this server, as browsers have it."""
     scopes: tuple[str, ...] = ("openid", "profile", "email")
     name: str = "sub"
     """Claim that names the person, and is nobody else's."""
