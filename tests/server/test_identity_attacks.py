@@ -298,23 +298,35 @@ def test_a_header_is_believed_from_the_proxy_alone(tmp_path: Path, addresses: st
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (f"[login]\nissuer = 'https://a'\nclient_id = 'x'\n{GROUP}", ""),
-        ("[login]\nissuer = 'https://a'\nclient_id = 'x'\n", "line 1: login lets nobody in"),
-        (f"[login]\nissuer = 'http://a.example'\nclient_id = 'x'\n{GROUP}", "line 2: login.issuer"),
-        (f"[login]\nissuer = 'http://localhost.evil.example'\nclient_id = 'x'\n{GROUP}", "line 2: login.issuer"),
-        (f"[login]\nissuer = 'https://me@evil.example'\nclient_id = 'x'\n{GROUP}", "line 2: login.issuer"),
+        (f"[login]\nissuer = 'https://a'\nclient_id = 'x'\naddress = 'https://b'\n{GROUP}", ""),
+        ("[login]\nissuer = 'https://a'\nclient_id = 'x'\naddress = 'https://b'\n", "line 1: login lets nobody in"),
         (
-            f"[login]\nissuer = 'https://a'\nclient_id = 'x'\nalgorithms = ['HS256']\n{GROUP}",
+            f"[login]\nissuer = 'http://a.example'\nclient_id = 'x'\naddress = 'https://b'\n{GROUP}",
+            "line 2: login.issuer",
+        ),
+        (
+            f"[login]\nissuer = 'http://localhost.evil.example'\nclient_id = 'x'\naddress = 'https://b'\n{GROUP}",
+            "line 2: login.issuer",
+        ),
+        (
+            f"[login]\nissuer = 'https://me@evil.example'\nclient_id = 'x'\naddress = 'https://b'\n{GROUP}",
+            "line 2: login.issuer",
+        ),
+        (
+            f"[login]\nissuer = 'https://a'\nclient_id = 'x'\nalgorithms = ['HS256']\naddress = 'https://b'\n{GROUP}",
             "line 4: login.algorithms",
         ),
-        (f"[login]\nissuer = 'https://a'\nclient_id = 'x'\nalgorithms = ['none']\n{GROUP}", "line 4: login.algorithms"),
         (
-            f"[login]\nissuer = 'https://a'\nclient_id = 'x'\nadmins = ['ann']\n{GROUP}",
+            f"[login]\nissuer = 'https://a'\nclient_id = 'x'\nalgorithms = ['none']\naddress = 'https://b'\n{GROUP}",
+            "line 4: login.algorithms",
+        ),
+        (
+            f"[login]\nissuer = 'https://a'\nclient_id = 'x'\nadmins = ['ann']\naddress = 'https://b'\n{GROUP}",
             "line 4: login.admins is not known",
         ),
-        (f"[login]\nissuer = 'https://a'\n{GROUP}", "line 1: login needs client_id"),
+        (f"[login]\nissuer = 'https://a'\naddress = 'https://b'\n{GROUP}", "line 1: login needs client_id"),
         (
-            f"[login]\nissuer = 'https://a'\nclient_id = 'x'\nclient_secret = '${{NOT_SET}}'\n{GROUP}",
+            f"[login]\nissuer = 'https://a'\nclient_id = 'x'\nclient_secret = '${{NOT_SET}}'\naddress = 'https://b'\n{GROUP}",
             "NOT_SET is not set",
         ),
         (f"[proxy]\naddresses = ['all']\n{GROUP}", "line 2: proxy.addresses"),

@@ -12,6 +12,8 @@ import pytest
 from decisor.server.settings import ServerSettings
 from decisor.server.users import digest_of_token, read_users
 from decisor.session.sources import build_sources
+from report.browser import FOUND, browser
+from server.page import PICTURES, Page
 from server.serving import Served, served, sites
 from servers.identity_provider import free_port, identity_provider, new_key, sign_in, to_the_end
 
@@ -79,8 +81,8 @@ def test_a_person_signs_in_uses_what_their_groups_may_and_signs_out(place: Place
     with place.browser() as ann:
         refused = ann.get("/api/choices")
         assert (refused.status_code, refused.json()["login"]) == (401, "/login")
-        page = sign_in(ann, "ann", "/compare?before=1")
-        assert (page.status_code, str(page.url)) == (200, f"{place.server.url}/compare?before=1")
+        page = sign_in(ann, "ann", "/compare?before=1.5&after=a.b")
+        assert (page.status_code, str(page.url)) == (200, f"{place.server.url}/compare?before=1.5&after=a.b")
         choices = ann.get("/api/choices").json()
         assert choices["user"] == "ann"
         assert [one["name"] for one in choices["connections"]] == ["sql"]
@@ -119,6 +121,21 @@ def test_two_groups_are_all_that_one_of_them_may_use_less_what_one_keeps_back(pl
         run = bob.post("/api/ask", json=body, params={"wait": 30}).json()
         rows = bob.get(f"/api/runs/{run['id']}/rows/o1.csv").text
         assert ("elm" in rows, "oak" in rows) == (True, False)
+
+
+def test_a_person_shows_a_run_to_another_who_is_signed_in(place: Place) -> None:
+    with place.browser() as ann, place.browser() as bob:
+        sign_in(ann, "ann")
+        sign_in(bob, "bob")
+        body = {"question": "Which?", "connections": ["sql"], "technique": "plan_rag", "settings": {"calling": "text"}}
+        id = ann.post("/api/ask", json=body, params={"wait": 30}).json()["id"]
+        place.server.until(
+            lambda: ann.get(f"/api/runs/{id}/readers").json()["others"], lambda others: others == ["bob"]
+        )
+        assert bob.get(f"/api/runs/{id}").status_code == 404
+        assert ann.post(f"/api/runs/{id}/readers", json={"name": "bob"}).json()["readers"] == ["bob"]
+        assert bob.get(f"/api/runs/{id}").json()["owner"] == "ann"
+        assert bob.post(f"/api/runs/{id}/changes", json={"at": "1", "thought": "x"}).status_code == 404
 
 
 def test_a_technique_or_an_llm_of_another_group_is_refused_wherever_a_question_comes_in(place: Place) -> None:
@@ -209,3 +226,34 @@ def test_a_cookie_that_was_there_before_is_not_that_of_the_session(place: Place)
 def test_nobody_is_sent_to_another_site(place: Place, after: str) -> None:
     with place.browser() as ann:
         assert str(sign_in(ann, "ann", after).url) == f"{place.server.url}/"
+
+
+@pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
+def test_in_a_browser_a_person_signs_in_sees_their_name_and_signs_out(place: Place) -> None:
+    with browser() as driver:
+        driver.size(1200, 800)
+        page = Page(driver, place.server.url)
+
+        def fill(name: str) -> None:
+            page.until("document.querySelector('[name=login]')")
+            page.run(f"""document.querySelector("[name=login]").value = "{name}";
+                document.querySelector("[name=password]").value = "any"; document.forms[0].submit()""")
+            page.until("document.querySelector('[value=consent]')")
+            page.run("document.forms[0].submit()")
+
+        page.open("/?question=Which")
+        driver.screenshot(PICTURES / "sign_in.png")
+        page.click("Sign in")
+        fill("ann")
+        # The page that the provider sends to has the cookie, though a strict one came from another site.
+        page.see("· ann", "#version")
+        assert page.run("return location.pathname + location.search") == "/?question=Which"
+        driver.screenshot(PICTURES / "signed_in.png")
+        page.click("Sign out", "#version")
+        page.until("document.querySelector('[name=logout]')")
+        page.run("document.querySelector('[name=logout]').click()")
+        page.see("Sign in")
+        driver.open(place.server.url + "/login")
+        fill("eve")
+        page.see("You are eve, and in no group that may use this server. Ask data@shop.example.", "body")
+        driver.screenshot(PICTURES / "no_rights.png")

@@ -144,6 +144,43 @@ def test_a_file_of_users_says_what_is_wrong_with_it(tmp_path: Path, text: str, c
         read_users(path, ["sites"])
 
 
+def test_groups_add_up_what_may_be_used_and_what_is_kept_back(tmp_path: Path) -> None:
+    path = tmp_path / "users.toml"
+    path.write_text(
+        f"""
+[group.eu]
+connections = ["sites"]
+llms = []
+rows = {{ site = "rent < 500", town = "eu" }}
+mask = ["site.name"]
+reveal = true
+budget = {{ day = {{ dollars = 5 }}, at_once = 2 }}
+[group.us]
+connections = ["notes"]
+techniques = ["exact", "agent"]
+rows = {{ site = "rent > 100" }}
+[robot]
+token = "{digest_of_token("r")}"
+groups = ["eu", "us"]
+[nobody]
+token = "{digest_of_token("n")}"
+groups = []
+[all]
+token = "{digest_of_token("a")}"
+""",
+        "utf-8",
+    )
+    users = read_users(path, ["sites", "notes"], ["m"])
+    robot, nobody, everything = (users.by_name[name] for name in ("robot", "nobody", "all"))
+    assert robot.connections == ("sites", "notes")
+    assert (robot.techniques, robot.llms) == (None, None)  # a group without the line may use all
+    assert robot.reader.rows == (("site", "rent < 500"), ("town", "eu"), ("site", "rent > 100"))
+    assert (robot.reader.mask, robot.reader.reveal, robot.reader.groups) == (("site.name",), False, ("eu", "us"))
+    assert [(name, budget.day.dollars, budget.at_once) for name, budget in robot.budgets] == [("eu", 5.0, 2)]
+    assert (nobody.connections, nobody.techniques, nobody.llms) == ((), (), ())
+    assert (everything.connections, everything.sees_all) == (None, True)
+
+
 def test_a_name_that_leads_here_is_no_name_of_ours() -> None:
     local, world = hosts_of("127.0.0.1", 8765), hosts_of("0.0.0.0", 8765, ["decide.example"])
     for ours in ("127.0.0.1:8765", "localhost:8765", "LOCALHOST:8765", "[::1]:8765"):

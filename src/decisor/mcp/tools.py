@@ -242,7 +242,8 @@ class DecisionTools:
         question = Question(request.question, request.rules, request.goal)
         if after:
             question = build_following_question(await serving.past(after), question)
-        request = request.model_copy(update={"rules": question.rules, "history": True})
+        own = {"rules": question.rules, "technique": serving.user.technique(request.technique), "history": True}
+        request = request.model_copy(update=own)
         serving.places.check()
         data = await serving.data(connections)
 

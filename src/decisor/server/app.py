@@ -145,14 +145,8 @@ Json = Mapping[str, Any]
 async def show_api_docs(request: Request) -> HTMLResponse:
     """Show the description of every route."""
     description: Json = request.app.openapi()
-    style = read_static("colours.css") + STYLE
-    head = join(
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", "The API of Decisor"),
-        tag("style", Html(style)),
-    )
-    body = join(
+    return plain_page(
+        "The API of Decisor",
         tag("h1", f"{description['info']['title']} {description['info']['version']}"),
         tag("p", description["info"]["description"]),
         tag(
@@ -168,13 +162,24 @@ async def show_api_docs(request: Request) -> HTMLResponse:
         tag("h2", "Shapes"),
         *shapes_html(description),
     )
-    page = f"<!doctype html>\n{tag('html', tag('head', head), tag('body', tag('main', body)), lang='en')}\n"
+
+
+def plain_page(title: str, *parts: Html, status: int = 200) -> HTMLResponse:
+    """Return a page without scripts."""
+    style = read_static("colours.css") + STYLE
+    head = join(
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("style", Html(style)),
+    )
+    page = f"<!doctype html>\n{tag('html', tag('head', head), tag('body', tag('main', *parts)), lang='en')}\n"
     # The style is inline: the policy allows it by its hash, and nothing else.
     policy = (
         f"default-src 'none'; style-src '{csp_hash(style)}'; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'"
     )
-    return HTMLResponse(page, headers={"content-security-policy": policy})
+    return HTMLResponse(page, status, headers={"content-security-policy": policy})
 
 
 def routes_html(description: Json) -> Iterator[Html]:
@@ -301,14 +306,10 @@ async def finish_login(request: Request, state: CurrentState) -> Response:
 
 def refusal_page(refusal: Refusal) -> HTMLResponse:
     """Return a page that says why a person is not signed in."""
-    style = tag("link", rel="stylesheet", href="/static/0/colours.css")
-    words = (
-        tag("h1", "You are not signed in"),
-        tag("p", str(refusal)),
-        tag("p", tag("a", "Sign in again", href=LOGIN)),
+    again = tag("p", tag("a", "Sign in again", href=LOGIN))
+    return plain_page(
+        "Decisor", tag("h1", "You are not signed in"), tag("p", str(refusal)), again, status=refusal.status
     )
-    head = tag("head", tag("meta", charset="utf-8"), tag("title", "Decisor"), style)
-    return HTMLResponse(f"<!doctype html>\n{tag('html', head, tag('body', *words), lang='en')}\n", refusal.status)
 
 
 ABOUT = "Decision questions, answered from data with their evidence. The same functions as `decisor` and the library."

@@ -61,8 +61,8 @@ KEEP_SECONDS, SOON_SECONDS = 600.0, 30.0
 """That keys are kept, so that a withdrawn one ends; and between two looks for a key that is unknown."""
 FETCH_SECONDS = 10.0
 # With a shared secret, or with none, whoever reads the public key could sign: only algorithms with a key pair.
-Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-USUAL: tuple[Algorithm, ...] = ("RS256", "PS256", "ES256", "EdDSA")
+Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA"]
+USUAL: tuple[Algorithm, ...] = ("RS256", "PS256", "ES256", "Ed25519")
 HTTPS = r"^(https://[^/\s@]+|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?)(/|$)"
 Address = Annotated[str, TextRule(HTTPS, "https://HOST")]
 """An https address, or an http one of this machine."""
@@ -206,12 +206,12 @@ class Login:
 
     issuer: Address
     client_id: str
+    address: Annotated[str, TextRule(r"^https?://[^/\s@]+$", "https://HOST")]
+    """Address of this server, as browsers have it."""
     client_secret: (
         Annotated[str, TextRule(r"^\$\{[^{}]+\}$", "${NAME}, of the environment or ${keyring:...}")] | None
     ) = None
     """Name of the secret; None for a client that has none."""
-    address: Annotated[str, TextRule(r"^https?://[^/\s@]+$", "https://HOST")] = "http://127.0.0.1:8765"
-    """Address of this server, as browsers have it."""
     scopes: tuple[str, ...] = ("openid", "profile", "email")
     name: str = "sub"
     """Claim that names the person, and is nobody else's."""
@@ -258,7 +258,7 @@ class Login:
         from authlib.integrations.httpx_client import AsyncOAuth2Client
         from httpx2 import HTTPError
 
-        state, nonce, verifier, after = (*cookie.split("."), "", "", "", "")[:4]
+        state, nonce, verifier, after = (*cookie.split(".", 3), "", "", "", "")[:4]
         if not (state and hmac.compare_digest(state.encode(), query.get("state", "").encode("utf-8", "replace"))):
             raise Refusal(400, "This sign-in was not begun in this browser, or is over.")
         if query.get("iss", self.issuer) != self.issuer:  # RFC 9207

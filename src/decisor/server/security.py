@@ -177,7 +177,7 @@ class RequestGuard:
             return None
         cookie = cookie_of(heads.get("cookie", ""), self.cookie) if self.cookie else ""
         user = await self.users.of(heads, cookie, (scope["client"] or ("",))[0])
-        if user is None and self.users.login:
+        if user is None and self.users.login and self.cookie:
             raise Refusal(401, f"Sign in first, at {self.users.login.address}{LOGIN}.", LOGIN)
         if user is None:
             raise Refusal(401, f"This needs a token: {self.enter}, as Authorization: Bearer TOKEN.")

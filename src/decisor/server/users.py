@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Gt
 
@@ -27,7 +27,7 @@ from decisor.session.access import ANYBODY as SEES_ALL
 from decisor.session.access import Reader
 from decisor.session.config import fill_in_secrets
 from decisor.system.extras import require_package
-from decisor.system.serialization import DecodeError, DocumentFormat, DocumentPath, TextRule, json_text
+from decisor.system.serialization import DocumentFormat, DocumentPath, TextRule, json_text
 from decisor.system.structured_files import FileFault, TomlFile, read_text_file
 from decisor.techniques import TECHNIQUES
 
@@ -341,7 +341,6 @@ DOORS: Mapping[str, DocumentFormat[Any]] = {
     "jwt": DocumentFormat(SignedHeader, is_closed=True),
     "proxy": DocumentFormat(TrustedHeader, is_closed=True),
 }
-T = TypeVar("T")
 
 
 def read_users(path: Path, connections: Sequence[str], llms: Sequence[str] = ()) -> Users:
@@ -354,9 +353,9 @@ def read_users(path: Path, connections: Sequence[str], llms: Sequence[str] = ())
         file = TomlFile(read_text_file(path, "a file of users"))
         if not isinstance(named := file.content.get("group", {}), dict):
             raise FileFault([file.locate(("group",), "is to be a table: [group.NAME]")])
-        groups = {name: decode_table(file, GROUP, "group", name) for name in named}
-        accounts = {name: decode_table(file, ACCOUNT, name) for name in file.content if name not in ("group", *DOORS)}
-        doors = {key: decode_table(file, layout, key) for key, layout in DOORS.items() if key in file.content}
+        groups = {name: file.decode(GROUP, table=("group", name)) for name in named}
+        accounts = {name: file.decode(ACCOUNT, table=(name,)) for name in file.content if name not in ("group", *DOORS)}
+        doors = {key: file.decode(layout, table=(key,)) for key, layout in DOORS.items() if key in file.content}
         faults = [*find_unknown_names(groups, accounts, connections, llms), *find_account_faults(accounts)]
         if len(doors) > 1:
             faults.append(((min(doors),), f"stands beside {max(doors)}: people are known in one way"))
@@ -381,17 +380,6 @@ def read_users(path: Path, connections: Sequence[str], llms: Sequence[str] = ())
     if isinstance(door, Login) and door.client_secret:
         fill_in_secrets(door.client_secret)  # that it is not set is told at the start
     return Users(users, groups, door=door)
-
-
-def decode_table(file: TomlFile, layout: DocumentFormat[T], *keys: str) -> T:
-    """Decode one table of a file; raise FileFault with the lines of its faults."""
-    content: Any = file.content
-    for key in keys:
-        content = content[key]
-    try:
-        return layout.decode_value(content)
-    except DecodeError as error:
-        raise FileFault(sorted(file.locate((*keys, *path), words) for path, words in error.faults)) from error
 
 
 def find_unknown_names(
