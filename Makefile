@@ -9,7 +9,7 @@ INSTALL = $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/python
 WORKERS ?= 2
 # The tests load every compiled library into one process; glibc keeps little room for their thread-local data.
 ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
-EVERYTHING := '.[documents,dense,fast,graph,keyring,lab,neo4j,office,openapi,postgres,solver,warehouse]' --group dev
+EVERYTHING := '.[cluster,documents,dense,fast,graph,keyring,lab,neo4j,office,openapi,postgres,solver,warehouse]' --group dev
 
 .PHONY: demo mcp install test test-all test-314 check fix bench docs lock release servers servers-stop clean
 

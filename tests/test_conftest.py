@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor.history.store import History
+from decisor.history.folder import FolderPlace
 from decisor.session.config import user_config_file
 from decisor.system.storage import cache_folder, data_folder
 
@@ -33,7 +33,7 @@ def test_no_key_of_the_person_is_there() -> None:
 @pytest.fixture(scope="module")
 def history_before_any_test() -> Path:
     """As a server of several tests opens it."""
-    return History().folder
+    return FolderPlace().folder
 
 
 def test_what_is_made_before_a_test_is_not_in_the_folders_of_the_person(history_before_any_test: Path) -> None:

@@ -30,7 +30,11 @@ def test_a_package_that_nobody_promises_is_named_by_its_extra() -> None:
 @pytest.mark.parametrize(
     ("module", "extra", "call"),
     [
-        ("kglite", "graph", "from decisor.sandbox.engines import open_engine_database as c; c('kglite', '', None)"),
+        (
+            "kglite",
+            "graph",
+            "from decisor.sandbox import engine, engines; engines.open_engine_database('kglite', '', engine.Caps())",
+        ),
         (
             "kglite",
             "graph",

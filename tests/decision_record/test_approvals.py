@@ -14,6 +14,7 @@ from decisor.decision_record.build import change_approvals
 from decisor.decision_record.page import read_record, render_record_page, write_record
 from decisor.decision_record.record import add_approval, check_approval, make_approval_change, withdraw_approvals
 from decisor.errors import SetupError
+from decisor.history.folder import FolderPlace
 from decisor.history.store import Approval, History, RunMark
 
 FULL = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1024, -1))"
@@ -114,7 +115,7 @@ def test_a_record_is_whole_where_an_approval_of_it_does_not_fit_on_the_disk(tmp_
 def test_an_approval_of_another_content_says_so(tmp_path: Path, capsys: Capture) -> None:
     from_rows(tmp_path, history=True)
     assert run_command_line(["history", "approve", "1", "--by", "Bo"]) == 0
-    trace = History().trace_of(1)
+    trace = FolderPlace().trace_of(1)
     trace.write_text(trace.read_text().replace('"answer": "elm"', '"answer": "oak"'))
     assert run_command_line(["history", "show", "1", "--record", str(tmp_path / "r.html")]) == 0
     assert "The record was changed after this approval." in (tmp_path / "r.html").read_text()

@@ -14,6 +14,7 @@ import pytest
 import decisor as library
 from decisor.cli.ask import reuse_request
 from decisor.cli.record import find_old_runs
+from decisor.history.folder import FolderPlace
 from decisor.history.store import History, PastRun
 from decisor.llms.scripted import ScriptedLLM
 from decisor.session.config import resolve_config
@@ -259,7 +260,7 @@ def test_a_run_whose_tools_had_keys_is_verified_without_its_tools(sites: Path) -
     request = AskRequest(db=("sites.db",), tools=("old.json",), methods=("post",), auth=("OLD_KEY",))
     history = History()
     run = PastRun(Question("Which?"), request.model_copy(update={"folder": str(Path.cwd())}).model_dump(mode="json"))
-    history.trace_of(history.begin(run)).write_text("")
+    FolderPlace().trace_of(history.begin(run)).write_text("")
     [old] = find_old_runs("last")
     assert old.sources is not None and [source.form for source in old.sources.places] == ["sql"]
     assert not old.sources.tools.specs

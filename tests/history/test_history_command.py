@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import decisor as library
+from decisor.history.folder import FolderPlace
 from decisor.history.recorder import Keeping
 from decisor.history.store import History
 from local_llm import Decisor, LocalLLM
@@ -58,7 +59,7 @@ def test_a_run_is_not_kept_where_that_is_not_wanted(decisor: Decisor, local_llm:
 def test_a_password_is_nowhere_in_the_history(decisor: Decisor, local_llm: LocalLLM, sites: Path) -> None:
     decisor(*ASK, "--llm", f"test-model@{local_llm.url.replace('//', '//me:hunter22x@')}", code=None)
     decisor("ask", "Which?", "--db", "postgresql://me:hunter22x@127.0.0.1:9/shop", code=2)
-    folder = History().folder
+    folder = FolderPlace().folder
     texts = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
     assert not any(b"hunter22x" in text for text in texts)
 
@@ -66,7 +67,7 @@ def test_a_password_is_nowhere_in_the_history(decisor: Decisor, local_llm: Local
 def test_the_library_keeps_a_run_only_where_it_is_asked_to(local_llm: LocalLLM, sites: Path, tmp_path: Path) -> None:
     place = f"sqlite:///{sites}"
     assert library.ask("Which site?", db=place, llm=local_llm.name).number == 0
-    assert not History().folder.exists()
+    assert not FolderPlace().folder.exists()
     assert library.ask("Which site?", db=place, llm=local_llm.name, history=True).number == 1
     assert History().read(1).inputs["db"] == [place]
     keeping = Keeping(History(tmp_path / "page"), owner="ann")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import LLMError, SetupError
+from decisor.history.folder import FolderPlace, TracePen
 from decisor.history.recorder import Keeping, RunRecorder, record_run
 from decisor.history.store import History, PastRun, RunMark
 from decisor.trace.events import ActionStart, Conclusion, Event, LLMCall, Note, RunStart, RunUsage, Trace
@@ -52,7 +53,7 @@ def test_a_run_comes_back_as_it_was_and_its_trace_with_it(tmp_path: Path) -> Non
 def test_only_their_owner_can_open_the_folder_and_its_files(tmp_path: Path) -> None:
     history = History(tmp_path / "decisor")
     keep(history, "Which site?")
-    places = [history.folder, *history.folder.rglob("*")]
+    places = [tmp_path / "decisor", *(tmp_path / "decisor").rglob("*")]
     assert {path.stat().st_mode & 0o777 for path in places if path.is_dir()} == {0o700}
     assert {path.stat().st_mode & 0o777 for path in places if path.is_file()} == {0o600}
 
@@ -88,7 +89,7 @@ def test_a_number_is_never_given_twice(tmp_path: Path) -> None:
     history = History(tmp_path)
     first = keep(history, "Which site?")
     assert history.delete([first, 77]) == 1
-    assert not history.trace_of(first).exists()
+    assert not FolderPlace(tmp_path).trace_of(first).exists()
     assert keep(history, "Which site?") == first + 1
 
 
@@ -161,7 +162,7 @@ def test_a_history_that_cannot_be_used_does_not_end_a_run(tmp_path: Path) -> Non
 
 def test_a_history_of_a_later_version_is_refused(tmp_path: Path) -> None:
     history = History(tmp_path)
-    with history.database() as database:
+    with history.place.transaction() as database:
         database.execute("PRAGMA user_version = 9")
     with pytest.raises(SetupError, match="format 9"):
         history.list()
@@ -239,15 +240,15 @@ def test_a_disk_that_is_full_ends_no_run(tmp_path: Path, at: str) -> None:
     history = History(tmp_path)
     if at == "beginning":
         history.list()
-        history.trace_of(1).symlink_to("/dev/full")
+        FolderPlace(tmp_path).trace_of(1).symlink_to("/dev/full")
     keeping = Keeping(history)
     recording = RunRecorder(keeping)
     trace = Trace(listeners=[recording.write])
     trace.add(RunStart(Question("Which site?"), "plan_rag", "m"))
     if at == "middle":
-        assert recording.file is not None
+        assert isinstance(recording.pen, TracePen)
         with Path("/dev/full").open("w") as full:
-            os.dup2(full.fileno(), recording.file.file.fileno())
+            os.dup2(full.fileno(), recording.pen.file.fileno())
     for event in (NOTE, Conclusion(Decision("elm"))):
         trace.add(event)
     recording.end()
@@ -260,14 +261,14 @@ def test_a_trace_that_another_process_drops_meanwhile_has_no_bytes(tmp_path: Pat
     history = History(tmp_path, cap=1)
     keep(history, "one")
     (tmp_path / "runs" / "9.jsonl").symlink_to("gone")  # as where it is dropped between its name and its size
-    assert keep(history, "two") == 2 and history.sizes()[9] == 0
+    assert keep(history, "two") == 2 and FolderPlace(tmp_path).sizes()[9] == 0
 
 
 def test_a_trace_that_cannot_be_dropped_is_told(tmp_path: Path) -> None:
     history = History(tmp_path)
     number = keep(history, "one")
-    history.trace_of(number).unlink()
-    (history.trace_of(number) / "x").mkdir(parents=True)
+    FolderPlace(tmp_path).trace_of(number).unlink()
+    (FolderPlace(tmp_path).trace_of(number) / "x").mkdir(parents=True)
     with pytest.raises(SetupError, match="Cannot use the history"):
         history.delete([number])
 

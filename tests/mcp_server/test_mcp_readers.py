@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from decisor.server.security import digest_of_token
+from decisor.server.users import digest_of_token
 from mcp_server.clients import address, client, text
 from mcp_server.test_mcp_users import as_user
 from server.serving import planner, sites

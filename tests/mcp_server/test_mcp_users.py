@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from decisor.server.security import digest_of_token
+from decisor.server.users import digest_of_token
 from mcp_server.clients import address, client, text
 from server.serving import sites
 

@@ -91,13 +91,13 @@ class Served:
 
 
 @contextmanager
-def served(serving: ServerSettings, history: History | None = None) -> Iterator[Served]:
+def served(serving: ServerSettings, history: History | None = None, port: int = 0) -> Iterator[Served]:
     """On a free port, until the block ends; its history is gone then, where none is named."""
     if history is None:
-        with TemporaryDirectory() as folder, served(serving, History(Path(folder) / "history")) as place:
+        with TemporaryDirectory() as folder, served(serving, History(Path(folder) / "history"), port) as place:
             yield place
         return
-    listening = bind_socket(serving.host, 0)
+    listening = bind_socket(serving.host, port)
     port = listening.getsockname()[1]
     ready = threading.Event()
     server = make_web_server(replace(serving, port=port, history=history), ready.set, [router])

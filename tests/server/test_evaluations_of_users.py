@@ -5,8 +5,8 @@ import pytest
 from decisor.lab.evaluation_pages import find_evaluation
 from decisor.server.routes import AppState
 from decisor.server.runs import NotThere
-from decisor.server.security import User
 from decisor.server.settings import ServerSettings
+from decisor.server.users import User
 from decisor.session.access import Reader
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from decisor.errors import SetupError
-from decisor.server.security import digest_of_token, read_users
 from decisor.server.settings import ServerSettings
+from decisor.server.users import digest_of_token, read_users
 from decisor.session.access import restrict_sources
 from decisor.session.sources import build_sources
 from server.serving import QUERY, Served, served, sites

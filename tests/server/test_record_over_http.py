@@ -9,8 +9,8 @@ from typing import Any
 
 from decisor.history.store import History, Sight
 from decisor.server.live import join_sights
-from decisor.server.security import Users, digest_of_token, read_users
 from decisor.server.settings import ServerSettings
+from decisor.server.users import Users, digest_of_token, read_users
 from decisor.session.sources import build_sources
 from server.serving import Served, served, sources
 

@@ -11,8 +11,8 @@ import pytest
 
 import decisor.server.uploads as uploads
 from decisor.history.store import History
-from decisor.server.security import User, Users, digest_of_token
 from decisor.server.settings import ServerSettings
+from decisor.server.users import User, Users, digest_of_token
 from decisor.session.sources import Sources
 from server.serving import Served, planner, served, sources
 from servers.openai_server import serve_threaded

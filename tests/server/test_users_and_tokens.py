@@ -9,8 +9,9 @@ import httpx
 import pytest
 
 from decisor.errors import SetupError
-from decisor.server.security import digest_of_token, hosts_of, read_users, users_of_token
+from decisor.server.security import hosts_of
 from decisor.server.settings import ServerSettings
+from decisor.server.users import digest_of_token, read_users, users_of_token
 from decisor.session.sources import build_sources
 from server.serving import Served, served, sites
 
@@ -110,7 +111,7 @@ def test_a_cookie_stands_for_a_token_until_it_is_ended(shared: Served) -> None:
     assert BOB not in cookie
     assert shared.client.get("/api/runs").status_code == 200
     kept = dict(shared.client.cookies)
-    assert shared.client.delete("/api/session").status_code == 204
+    assert shared.client.delete("/api/session").json() == {"address": ""}
     with httpx.Client(base_url=shared.url, cookies=kept, trust_env=False, timeout=60) as other:
         assert other.get("/api/runs").status_code == 401
 
@@ -125,12 +126,15 @@ def test_one_token_is_enough_beyond_this_machine(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("", "names no user"),
-        ("ann", "Cannot read the users"),
+        ("ann", "line 1: this is not TOML"),
         ('[ann]\ntoken = "plain"', "sha256:"),
         (f'[ann]\ntoken = "{digest_of_token("a")}"\nconnections = ["other"]', "has 'other', and there is sites"),
-        (f'[ann]\ntoken = "{digest_of_token("a")}"\nadmin = true', "no admin"),
-        (f'[ann]\ntoken = "{digest_of_token("a")}"\n[bob]\ntoken = "{digest_of_token("a")}"', "have one token"),
-        ('["a b"]\ntoken = ""', "is no user"),
+        (f'[ann]\ntoken = "{digest_of_token("a")}"\nadmin = true', "line 3: ann.admin is not known here"),
+        (
+            f'[ann]\ntoken = "{digest_of_token("a")}"\n[bob]\ntoken = "{digest_of_token("a")}"',
+            "line 4: bob.token is the token of ann too",
+        ),
+        (f'["a b"]\ntoken = "{digest_of_token("a")}"', "line 1: a b is no name of a user"),
     ],
 )
 def test_a_file_of_users_says_what_is_wrong_with_it(tmp_path: Path, text: str, complaint: str) -> None:
@@ -138,6 +142,43 @@ def test_a_file_of_users_says_what_is_wrong_with_it(tmp_path: Path, text: str, c
     path.write_text(text, "utf-8")
     with pytest.raises(SetupError, match=complaint):
         read_users(path, ["sites"])
+
+
+def test_groups_add_up_what_may_be_used_and_what_is_kept_back(tmp_path: Path) -> None:
+    path = tmp_path / "users.toml"
+    path.write_text(
+        f"""
+[group.eu]
+connections = ["sites"]
+llms = []
+rows = {{ site = "rent < 500", town = "eu" }}
+mask = ["site.name"]
+reveal = true
+budget = {{ day = {{ dollars = 5 }}, at_once = 2 }}
+[group.us]
+connections = ["notes"]
+techniques = ["exact", "agent"]
+rows = {{ site = "rent > 100" }}
+[robot]
+token = "{digest_of_token("r")}"
+groups = ["eu", "us"]
+[nobody]
+token = "{digest_of_token("n")}"
+groups = []
+[all]
+token = "{digest_of_token("a")}"
+""",
+        "utf-8",
+    )
+    users = read_users(path, ["sites", "notes"], ["m"])
+    robot, nobody, everything = (users.by_name[name] for name in ("robot", "nobody", "all"))
+    assert robot.connections == ("sites", "notes")
+    assert (robot.techniques, robot.llms) == (None, None)  # a group without the line may use all
+    assert robot.reader.rows == (("site", "rent < 500"), ("town", "eu"), ("site", "rent > 100"))
+    assert (robot.reader.mask, robot.reader.reveal, robot.reader.groups) == (("site.name",), False, ("eu", "us"))
+    assert [(name, budget.day.dollars, budget.at_once) for name, budget in robot.budgets] == [("eu", 5.0, 2)]
+    assert (nobody.connections, nobody.techniques, nobody.llms) == ((), (), ())
+    assert (everything.connections, everything.sees_all) == (None, True)
 
 
 def test_a_name_that_leads_here_is_no_name_of_ours() -> None:

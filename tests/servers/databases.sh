@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Starts or stops the servers that tests use: databases.sh start|stop [postgres mariadb mysql neo4j tinyproxy]
+# Starts or stops the servers that tests use: databases.sh start|stop [postgres mariadb mysql neo4j tinyproxy identity]
 # One that answers already is left as it is, and is not stopped. Says how long each took. With "start", the exit code
 # is 1 where one cannot be had, after the others were tried: its tests are skipped then, with the reason.
 set -uo pipefail
 verb=${1:?start or stop}
 shift
-[ $# -gt 0 ] || set -- postgres mariadb mysql neo4j tinyproxy
+[ $# -gt 0 ] || set -- postgres mariadb mysql neo4j tinyproxy identity
 failed=0
 for name in "$@"; do
     began=$SECONDS

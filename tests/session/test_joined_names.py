@@ -13,7 +13,7 @@ import decisor
 from decisor.cli import run_command_line
 from decisor.errors import SetupError, ToolError
 from decisor.session.access import Reader
-from decisor.session.pool import open_pool, split_into_members
+from decisor.session.pool import Pool, open_pool, split_into_members
 from decisor.session.sources import build_sources
 from servers.sql_databases import mysql_database, postgres_database
 
@@ -202,10 +202,15 @@ async def test_a_file_of_users_that_keeps_nothing_back_opens_no_source(
     file = tmp_path / "users.toml"
     file.write_text(f'[ann]\ntoken = "sha256:{"0" * 64}"\n{line}\n')
     sources = build_sources(db=shops)
+
+    async def open_member(pool: Pool, name: str) -> None:
+        users, _ = read_server_users(file, sources, is_local=True)
+        await pool.member(name, (await users.by_name())["ann"].reader)
+
     async with open_pool(sources) as pool:
         for name in SECRETS:
             with pytest.raises(SetupError):
-                await pool.member(name, read_server_users(file, sources, is_local=True)[0].by_name["ann"].reader)
+                await open_member(pool, name)
 
 
 def test_a_connection_of_a_config_file_is_kept_back_alike(tmp_path: Path, shops: list[str]) -> None:

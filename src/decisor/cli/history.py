@@ -76,7 +76,7 @@ def history_command(
     if not runs:
         what = f" with {search!r}" if search else ""
         print(
-            f"No saved runs{what} in {history.folder}. Each decisor ask adds one.",
+            f"No saved runs{what} in {history.place.name}. Each decisor ask adds one.",
             file=sys.stderr,
         )
 

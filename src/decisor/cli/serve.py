@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from decisor.system.extras import import_lab, require_package
 if TYPE_CHECKING:
     from decisor.history.store import History
     from decisor.mcp.server import HttpListener
-    from decisor.server.security import Users
+    from decisor.server.users import Users
     from decisor.session.sources import Sources
 
 
@@ -56,7 +56,7 @@ def serve_command(
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes any free one.")] = 8765,
     allow_host: AllowHostOf = None,
     users: Annotated[
-        Path | None, typer.Option("--users", metavar="FILE", help="TOML file of users and tokens.")
+        Path | None, typer.Option("--users", metavar="FILE", help="TOML file of users, groups and sign-in.")
     ] = None,
     new_user: Annotated[
         str, typer.Option("--new-user", metavar="NAME", help="Print a token and its lines for --users.")
@@ -67,10 +67,16 @@ def serve_command(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Whether to open the page.")] = True,
     takes_files: Annotated[bool, typer.Option("--files/--no-files", help="Whether people may upload files.")] = True,
     at_once: AtOnceOf = 256,
+    store: Annotated[
+        str, typer.Option("--store", metavar="URL", help="PostgreSQL for runs of several processes; see --workers.")
+    ] = "",
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=256, help="Number of processes; more than one need --store.")
+    ] = 1,
 ) -> None:
     """Start the web page and the HTTP API. Ctrl-C stops them."""
     with require_package("FastAPI and uvicorn", "serve"):
-        from decisor.server.app import bind_socket, run_web_server
+        from decisor.server.app import bind_socket, run_web_processes, run_web_server
         from decisor.server.settings import ServerSettings, names_of_llms
     from decisor.server.security import is_local_host
     from decisor.session.open_sources import sources_of_request
@@ -78,6 +84,8 @@ def serve_command(
     if new_user:
         print_user(new_user)
         return
+    if workers > 1 and not store:
+        raise SetupError("--workers needs a store that all processes write to: --store postgresql://HOST/NAME")
     config = resolve_config()
     # Take the data that are named, else those of the config files.
     if not request.names_data and not demo:
@@ -88,13 +96,14 @@ def serve_command(
     folder = contextlib.ExitStack()
     sources = folder.enter_context(demo_sources()) if demo else sources_of_request(request, config)
     check_database_files(sources)
-    who, token = read_server_users(users, sources, is_local_host(host))
+    # Prices come from the config files; without a name it is the configured LLM.
+    llms = names_of_llms([spec for name in llm or [""] if (spec := config.llm(name or None))])
+    who, token = read_server_users(users, sources, is_local_host(host), list(llms))
     # Bind before the settings are made: port 0 takes any port that is free.
     listening = bind_socket(host, port)
     serving = ServerSettings(
         sources,
-        # Prices come from the config files; without a name it is the configured LLM.
-        names_of_llms([spec for name in llm or [""] if (spec := config.llm(name or None))]),
+        llms,
         config.limits(request.limits),
         who,
         name_evaluations(evaluation or []),
@@ -119,15 +128,24 @@ def serve_command(
         routers = [import_lab("evaluation_pages", "--evaluation").router]
     print_folder_file(config)
     # The shop is gone with the server, and so are its runs.
-    with folder, open_server_history(history and config.keeps_history and not demo) as place:
-        run_web_server(replace(serving, history=place, takes_files=takes_files), listening, ready, routers)
+    with folder, open_server_history(history and config.keeps_history and not demo, store) as place:
+        serving = replace(serving, history=place, takes_files=takes_files)
+        if workers > 1:
+            run_web_processes(serving, listening, workers, ready)
+        else:
+            run_web_server(serving, listening, ready, routers)
 
 
 @contextmanager
-def open_server_history(lasts: bool) -> Iterator[History]:
-    """Yield the person's history, or one that is gone with the server."""
+def open_server_history(lasts: bool, store: str = "") -> Iterator[History]:
+    """Yield the person's history, or one that is gone with the server. store: URL of one that many processes share."""
     from decisor.history.store import History
 
+    if store:
+        from decisor.history.postgres import PostgresPlace
+
+        yield History(PostgresPlace(store))
+        return
     if lasts:
         yield History()
         return
@@ -163,19 +181,22 @@ def check_database_files(sources: Sources) -> None:
             raise SetupError(f"There is no file {path}. Check the path.")
 
 
-def read_server_users(file: Path | None, sources: Sources, is_local: bool) -> tuple[Users, str]:
-    """Return the users of the server and the token to print, '' for none.
+def read_server_users(
+    file: Path | None, sources: Sources, is_local: bool, llms: Sequence[str] = ()
+) -> tuple[Users, str]:
+    """Return the users of the server and the token to print, '' for none. llms: names that the file may have.
 
     Raise SetupError if the rows or columns kept from a user are of no source.
     """
-    from decisor.server.security import Users, new_token, read_users, users_of_token
+    from decisor.server.users import Users, new_token, read_users, user_of_rights, users_of_token
     from decisor.session.access import restrict_sources_to_reader
     from decisor.session.pool import split_into_members
 
     if file is not None:
-        users = read_users(file, list(split_into_members(sources)))
+        users = read_users(file, list(split_into_members(sources)), llms)
+        groups = [user_of_rights(f"group {name}", {name: rights}) for name, rights in users.groups.items()]
         # A mistake in a user's rows is told at the start, not at that user's first question.
-        for user in users.by_digest.values():
+        for user in (*groups, *users.by_digest.values()):
             try:
                 restrict_sources_to_reader(user.reader, sources)
             except SetupError as error:
@@ -206,7 +227,7 @@ def name_evaluations(places: list[str]) -> dict[str, str]:
 
 
 def print_user(name: str) -> None:
-    from decisor.server.security import NAME, digest_of_token, new_token
+    from decisor.server.users import NAME, digest_of_token, new_token
 
     if not NAME.fullmatch(name):
         raise SetupError(f"{name!r:.80} is not a user name. Use letters, digits and . _ @ -")
@@ -229,7 +250,7 @@ def format_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-USERS = "TOML file of users and tokens, as for decisor serve."
+USERS = "TOML file of users, as for decisor serve."
 SKILL = "Print a skill file for coding agents."
 HTTP = "Serve over streamable HTTP, not standard input and output."
 

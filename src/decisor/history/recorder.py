@@ -10,18 +10,15 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TextIO
 
 from decisor.errors import Error, SetupError
-from decisor.history.store import ALL, History, PastRun, State, lock
+from decisor.history.store import ALL, History, PastRun, Pen, State
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
-from decisor.system.storage import open_private
 from decisor.trace.events import Conclusion, RunStart, RunUsage, TraceEntry, events_of
-from decisor.trace.file import TraceFile
 from decisor.types import Earlier, Question
 
 
@@ -64,32 +61,6 @@ def update_past_run(run: PastRun, entry: TraceEntry) -> PastRun:
             return run
 
 
-@dataclass(eq=False)
-class RunTraceFile:
-    """The trace file of a run under way."""
-
-    file: TextIO
-    trace: TraceFile
-    written: int = 0
-    """Number of entries that a writer of several runs has written."""
-
-    @classmethod
-    def open(cls, history: History, number: int) -> RunTraceFile:
-        file = open_private(history.trace_of(number))
-        # Other processes see by the lock that the run is under way.
-        lock(file)
-        try:
-            return cls(file, TraceFile(file))
-        except OSError:
-            with suppress(OSError):
-                file.close()
-            raise
-
-    def close(self) -> None:
-        with suppress(OSError):  # told by the last write
-            self.file.close()
-
-
 class RunRecorder:
     """A listener that records a run in the history.
 
@@ -99,7 +70,7 @@ class RunRecorder:
     def __init__(self, keeping: Keeping) -> None:
         self.keeping = keeping
         self.run = PastRun(Question(""), keeping.inputs, owner=keeping.owner, began=time.time(), before=keeping.before)
-        self.file: RunTraceFile | None = None
+        self.pen: Pen | None = None
 
     def begin(self) -> None:
         history = self.keeping.history
@@ -107,7 +78,7 @@ class RunRecorder:
             # The number comes first, as the trace file is named by it.
             number = history.begin(self.run)
             self.run = replace(self.run, number=number)
-            self.file = RunTraceFile.open(history, number)
+            self.pen = history.place.open_trace(number)
             self.keeping.number = number
         except (SetupError, OSError) as error:
             self.fail(error)
@@ -116,15 +87,15 @@ class RunRecorder:
         self.run = update_past_run(self.run, entry)
         if isinstance(entry.event, RunStart):
             self.begin()
-        if self.file is not None:
-            self.file.trace.write(entry)
+        if self.pen is not None:
+            self.pen.write(entry)
 
     def end(self, state: State = "failed", why: str = "") -> None:
         """End the recording. state, why: of a run that came to no decision."""
-        if self.file is None:
+        if self.pen is None:
             return
-        if self.file.trace.fault:
-            self.keeping.fault = f"the trace of run {self.run.number} is not whole: {self.file.trace.fault}"
+        if self.pen.fault:
+            self.keeping.fault = f"the trace of run {self.run.number} is not whole: {self.pen.fault}"
         if self.run.state == "running":
             self.run = replace(self.run, state=state, why=why)
         try:
@@ -140,9 +111,9 @@ class RunRecorder:
         self.close()
 
     def close(self) -> None:
-        if self.file is not None:
-            self.file.close()
-            self.file = None
+        if self.pen is not None:
+            self.pen.close()
+            self.pen = None
 
 
 @contextmanager

@@ -1,65 +1,21 @@
-"""The history store: a database row for each recorded run, with its trace in a file beside it.
+"""The history: a row for each recorded run, with its trace beside it, in a folder or in PostgreSQL.
 
-    FOLDER/history.db       facts for lists and searches
-    FOLDER/runs/12.jsonl    the trace of run 12, as ``decisor ask --trace`` writes it, from the moment that it begins
-
-Several processes may write and read at once: a change is one short transaction. The process that records a run holds a
-lock on its trace; the kernel drops the lock when the process ends, in whatever way. So a run whose process died is
-told from one that is under way.
+Several processes may write and read at once: a change is one short transaction. The statements are the same for
+SQLite (``history.folder``) and PostgreSQL (``history.postgres``); a ``Place`` says what differs.
 """
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TextIO, TypeAlias, get_args
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 from decisor.errors import SetupError
 from decisor.system.serialization import DocumentFormat, json_text
-from decisor.system.storage import create_private, data_folder, make_private_folder
 from decisor.trace.events import TraceEntry
-from decisor.trace.file import read_trace
 from decisor.types import Question, Usage
-
-if sys.platform != "win32":
-    import fcntl
-
-    def lock(file: TextIO) -> None:
-        """Lock a file until it is closed, if its file system has locks."""
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return
-
-    def is_locked(path: Path) -> bool:
-        try:
-            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            # A shared lock is refused only while the process that records holds its own.
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        finally:
-            os.close(file)
-        return False
-
-else:
-
-    def lock(file: TextIO) -> None:
-        """Do nothing: Windows has no such locks."""
-
-    def is_locked(path: Path) -> bool:
-        return False
-
 
 Verdict = Literal["right", "wrong"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
@@ -156,33 +112,113 @@ class PastRun:
 PAST_RUN = DocumentFormat(PastRun)
 CAP = 512 * 2**20
 """Bytes of traces; beyond it the oldest are dropped, marked ones last."""
-BUSY_SECONDS = 30.0
-VERSION = 1
-TABLES = (
-    """CREATE TABLE run (number INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, words TEXT NOT NULL,
-    marked INTEGER NOT NULL, run TEXT NOT NULL)""",
-    "CREATE INDEX run_of_owner ON run (owner, number)",
-    "CREATE TABLE reader (name TEXT, number INTEGER, PRIMARY KEY (name, number)) WITHOUT ROWID",
-    """CREATE TRIGGER reader_of_none AFTER DELETE ON run BEGIN
-    DELETE FROM reader WHERE number = OLD.number; END""",
+MIGRATIONS: Sequence[Sequence[str]] = (
+    (
+        """CREATE TABLE run (number {identity}, owner TEXT NOT NULL, words TEXT NOT NULL,
+        marked INTEGER NOT NULL, run TEXT NOT NULL)""",
+        "CREATE INDEX run_of_owner ON run (owner, number)",
+        "CREATE TABLE reader (name TEXT, number BIGINT, PRIMARY KEY (name, number))",
+    ),
+    (
+        """CREATE TABLE spent (payer TEXT, day TEXT, dollars DOUBLE PRECISION NOT NULL, tokens BIGINT NOT NULL,
+        PRIMARY KEY (payer, day))""",
+    ),
 )
-"""The runs, and the persons to whom an owner shows a run."""
+"""Statements that make the tables of each version from those of the version before. {identity}: a number that no other
+row ever had. ``reader`` has the persons to whom an owner shows a run; ``spent``, what persons and groups spent."""
 ALL, BEYOND = 10**9, 2**63 - 1
 """More runs than there are, and a number that none has."""
 Numbers: TypeAlias = "list[int]"
 
 
+@dataclass(frozen=True)
+class Spent:
+    """What was spent on LLMs."""
+
+    dollars: float = 0.0
+    tokens: int = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(self.dollars + other.dollars, self.tokens + other.tokens)
+
+
+class Rows(Protocol):
+    """The rows that a statement gave."""
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+class Tables(Protocol):
+    """The tables within one transaction. In a statement ``?`` stands for a value."""
+
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows: ...
+
+    def executemany(self, statement: str, values: Sequence[Sequence[Any]], /) -> object: ...
+
+
+class Pen(Protocol):
+    """The trace of a run under way, as it is written."""
+
+    @property
+    def fault(self) -> str:
+        """Why the trace ends early: an error of the history ends no run."""
+        ...
+
+    def write(self, *entries: TraceEntry) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Place(Protocol):
+    """A place of runs: their tables and their traces.
+
+    Raises (every method): SetupError where the place cannot be used.
+    """
+
+    name: str
+    """Name for messages."""
+    locking: str
+    """End of a SELECT in a transaction that changes the row that it reads."""
+
+    def transaction(self) -> AbstractContextManager[Tables]:
+        """Open the tables for one transaction, which an error takes back."""
+        ...
+
+    def open_trace(self, number: int) -> Pen:
+        """Begin the trace of a run. Raises OSError too."""
+        ...
+
+    def read_trace(self, number: int) -> Sequence[TraceEntry]: ...
+
+    def drop_traces(self, numbers: Sequence[int]) -> None: ...
+
+    def sizes(self) -> Mapping[int, int]:
+        """Return the bytes of each trace, by number of the run."""
+        ...
+
+    def size_of(self, number: int) -> int: ...
+
+    def is_under_way(self, number: int) -> bool:
+        """Return whether a run without an end still goes on."""
+        ...
+
+
 class History:
-    """The recorded runs of all owners in one folder.
+    """The recorded runs of all owners in one place.
 
     Every method takes the ``owner`` of the runs: nobody sees another owner's runs, unless the owner shows them.
 
-    Raises (every method): SetupError where the folder cannot be used, or there is no such run.
+    Raises (every method): SetupError where the place cannot be used, or there is no such run.
     """
 
-    def __init__(self, folder: Path | None = None, cap: int = CAP) -> None:
-        """Set the folder, by default the data folder of the person, and the bytes that all traces may have."""
-        self.folder, self.cap, self.room = folder or data_folder(), cap, 0
+    def __init__(self, place: Path | Place | None = None, cap: int = CAP) -> None:
+        """Set the place, by default the data folder of the person, and the bytes that all traces may have."""
+        from decisor.history.folder import FolderPlace
+
+        self.place: Place = FolderPlace(place) if place is None or isinstance(place, Path) else place
+        self.cap, self.room = cap, 0
 
     def begin(self, run: PastRun) -> int:
         """Add a new run and return its number. Its trace is then written to ``trace_of(number)``."""
@@ -190,10 +226,8 @@ class History:
 
     def begin_all(self, runs: Sequence[PastRun]) -> list[int]:
         """Add several new runs in one transaction, as ``begin`` does."""
-        query = "INSERT INTO run (owner, words, marked, run) VALUES (?, ?, 0, ?)"
-        with self.database() as database:
-            cursors = [database.execute(query, (run.owner, searchable_text(run), json_of_run(run))) for run in runs]
-        return [int(cursor.lastrowid or 0) for cursor in cursors]
+        with self.place.transaction() as tables:
+            return [insert_run(tables, run) for run in runs]
 
     def write(self, run: PastRun) -> None:
         """Store the current facts of a run. If the traces exceed the cap, the oldest runs are dropped."""
@@ -201,47 +235,44 @@ class History:
 
     def write_all(self, runs: Sequence[PastRun]) -> None:
         """Store the current facts of several runs in one transaction, as ``write`` does."""
-        with self.database() as database:
-            dropped = self.put(database, runs)
+        with self.place.transaction() as tables:
+            dropped = self.put(tables, runs)
         # After the commit: a transaction that fails must not lose a trace.
-        self.forget(dropped)
+        self.place.drop_traces(dropped)
 
     def change(self, number: int, owner: str, change: Callable[[PastRun], PastRun]) -> PastRun:
         """Change a run in one transaction and return it. change: function from the stored run to the new one."""
-        with self.database() as database:
-            run = change(self.one(database, number, owner))
-            dropped = self.put(database, [run])
-        self.forget(dropped)
+        with self.place.transaction() as tables:
+            run = change(self.one(tables, number, owner))
+            dropped = self.put(tables, [run])
+        self.place.drop_traces(dropped)
         return run
 
-    def put(self, database: sqlite3.Connection, runs: Sequence[PastRun]) -> Numbers:
+    def put(self, tables: Tables, runs: Sequence[PastRun]) -> Numbers:
         """Store runs, and drop the oldest ones beyond the cap; return the numbers of dropped runs."""
         query = "UPDATE run SET words = ?, marked = ?, run = ? WHERE number = ? AND owner = ?"
-        database.executemany(
+        tables.executemany(
             query,
-            [(searchable_text(run), run.mark is not None, json_of_run(run), run.number, run.owner) for run in runs],
+            [
+                (searchable_text(run), int(run.mark is not None), json_of_run(run), run.number, run.owner)
+                for run in runs
+            ],
         )
-        dropped = self.beyond_cap(database, [run.number for run in runs])
-        database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in dropped])
+        dropped = self.beyond_cap(tables, [run.number for run in runs])
+        delete_rows(tables, dropped)
         return dropped
 
-    def forget(self, numbers: Numbers) -> None:
-        """Delete the traces of runs."""
-        with self.faults():
-            for number in numbers:
-                self.trace_of(number).unlink(missing_ok=True)
-
-    def beyond_cap(self, database: sqlite3.Connection, numbers: Sequence[int]) -> Numbers:
+    def beyond_cap(self, tables: Tables, numbers: Sequence[int]) -> Numbers:
         """Return the numbers of runs that no longer fit, now that ``numbers`` were written.
 
         All sizes are read only when half of the remaining room may be full, for other processes write too.
         """
-        self.room -= sum(map(size_of, map(self.trace_of, numbers)))
+        self.room -= sum(map(self.place.size_of, numbers))
         if self.room > 0:
             return []
-        sizes = self.sizes()
+        sizes = self.place.sizes()
         self.room = (self.cap - sum(sizes.values())) // 2
-        return find_runs_over_cap(database, sizes, self.cap, max(numbers))
+        return find_runs_over_cap(tables, sizes, self.cap, max(numbers))
 
     def list(
         self, owner: str = "", words: str = "", most: int = 20, before: int = 0, others: bool = False
@@ -255,12 +286,13 @@ class History:
             own = "SELECT number FROM run WHERE owner = ? UNION ALL SELECT number FROM reader WHERE name = ?"
             query, values = f"SELECT number, run FROM run WHERE number IN ({own})", [owner, owner]
         for word in words.casefold().split():
-            query += " AND instr(words, ?)"
+            # SQLite and PostgreSQL have no function in common that finds a text in another.
+            query += " AND words <> replace(words, ?, '')"
             values.append(word)
         query += " AND number < ? ORDER BY number DESC LIMIT ?"
-        with self.database() as database:
-            # SQLite takes no integer beyond 64 bits.
-            rows = database.execute(query, [*values, min(before or ALL, BEYOND), most]).fetchall()
+        with self.place.transaction() as tables:
+            # The databases take no integer beyond 64 bits.
+            rows = tables.execute(query, [*values, min(before or ALL, BEYOND), most]).fetchall()
         return tuple(self.run_of(*row) for row in rows)
 
     def search(self, words: str, owner: str = "", most: int = 20) -> tuple[PastRun, ...]:
@@ -269,34 +301,34 @@ class History:
 
     def read(self, number: int = 0, owner: str = "") -> PastRun:
         """Read a run; 0 is the last one."""
-        with self.database() as database:
-            return self.one(database, number, owner)
+        with self.place.transaction() as tables:
+            return self.one(tables, number, owner)
 
-    def one(self, database: sqlite3.Connection, number: int, owner: str) -> PastRun:
+    def one(self, tables: Tables, number: int, owner: str) -> PastRun:
         """Read a run in a transaction; 0 is the last one."""
-        query = "SELECT number, run FROM run WHERE owner = ? AND (number = ? OR ? = 0) ORDER BY number DESC"
-        row = database.execute(query, (owner, *[min(number, BEYOND)] * 2)).fetchone()
+        query = "SELECT number, run FROM run WHERE owner = ? AND (number = ? OR ? = 0) ORDER BY number DESC LIMIT 1"
+        row = tables.execute(query + self.place.locking, (owner, *[min(number, BEYOND)] * 2)).fetchone()
         if row is None:
             if number:
                 raise SetupError(f"There is no run {number} in the history. See what there is: decisor history")
             raise SetupError(
-                f"There is no run yet in {self.folder}: decisor ask keeps one of each question of your own."
+                f"There is no run yet in {self.place.name}: decisor ask keeps one of each question of your own."
             )
         return self.run_of(*row)
 
     def entries(self, number: int, owner: str = "") -> tuple[TraceEntry, ...]:
         """Read the trace of a run; of a run under way, the entries so far."""
-        path = self.trace_of(self.read(number, owner).number)
-        return tuple(read_trace(path)) if path.exists() else ()
+        return tuple(self.place.read_trace(self.read(number, owner).number))
 
     def delete(self, numbers: Sequence[int] | None = None, owner: str = "") -> int:
         """Delete runs, all if ``numbers`` is None, and return their count."""
-        with self.database() as database:
-            of_owner = {row[0] for row in database.execute("SELECT number FROM run WHERE owner = ?", (owner,))}
+        with self.place.transaction() as tables:
+            rows = tables.execute("SELECT number FROM run WHERE owner = ?", (owner,)).fetchall()
+            of_owner = {number for (number,) in rows}
             # A number that is another owner's deletes nothing.
             chosen = sorted(of_owner if numbers is None else of_owner & set(numbers))
-            database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in chosen])
-        self.forget(chosen)
+            delete_rows(tables, chosen)
+        self.place.drop_traces(chosen)
         return len(chosen)
 
     def mark(self, number: int, mark: RunMark | None, owner: str = "") -> PastRun:
@@ -306,100 +338,68 @@ class History:
     def show(self, number: int, name: str, owner: str = "", ends: bool = False) -> tuple[str, ...]:
         """Let another person read a run; return the names of all readers. ends: take that back."""
         query = (
-            "DELETE FROM reader WHERE name = ? AND number = ?" if ends else "INSERT OR IGNORE INTO reader VALUES (?, ?)"
+            "DELETE FROM reader WHERE name = ? AND number = ?"
+            if ends
+            else "INSERT INTO reader VALUES (?, ?) ON CONFLICT DO NOTHING"
         )
-        with self.database() as database:
-            database.execute(query, (name, self.one(database, number, owner).number))
+        with self.place.transaction() as tables:
+            tables.execute(query, (name, self.one(tables, number, owner).number))
         return self.readers(number, owner)
 
     def readers(self, number: int, owner: str = "") -> tuple[str, ...]:
         """Return the names of the persons to whom the owner shows a run."""
-        with self.database() as database:
-            number = self.one(database, number, owner).number
-            rows = database.execute("SELECT name FROM reader WHERE number = ? ORDER BY name", (number,)).fetchall()
+        with self.place.transaction() as tables:
+            number = self.one(tables, number, owner).number
+            rows = tables.execute("SELECT name FROM reader WHERE number = ? ORDER BY name", (number,)).fetchall()
         return tuple(name for (name,) in rows)
 
     def owner_of(self, number: int, reader: str) -> str:
         """Return the owner of a run that is shown to a reader; raise SetupError if none shows it."""
         query = "SELECT owner FROM run JOIN reader USING (number) WHERE name = ? AND number = ?"
-        with self.database() as database:
-            row = database.execute(query, (reader, min(number, BEYOND))).fetchone()
+        with self.place.transaction() as tables:
+            row = tables.execute(query, (reader, min(number, BEYOND))).fetchone()
         if row is None:
             raise SetupError(f"Nobody shows you a run {number}.")
         return str(row[0])
 
-    def trace_of(self, number: int) -> Path:
-        return self.folder / "runs" / f"{number}.jsonl"
+    def spend(
+        self, news: Mapping[tuple[str, str], Spent], payers: Iterable[str], since: str
+    ) -> Mapping[tuple[str, str], Spent]:
+        """Add what payers spent on days, and return what some have spent each day. since: the first day, as text."""
+        add = """INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT (payer, day)
+            DO UPDATE SET dollars = spent.dollars + excluded.dollars, tokens = spent.tokens + excluded.tokens"""
+        query = "SELECT payer, day, dollars, tokens FROM spent WHERE payer = ? AND day >= ?"
+        with self.place.transaction() as tables:
+            # In order, so that two processes that add to the same rows do not wait for each other for ever.
+            tables.executemany(add, [(*key, one.dollars, one.tokens) for key, one in sorted(news.items())])
+            rows = [row for payer in payers for row in tables.execute(query, (payer, since)).fetchall()]
+        return {(payer, day): Spent(dollars, tokens) for payer, day, dollars, tokens in rows}
 
     def run_of(self, number: int, text: str) -> PastRun:
-        run, path = PAST_RUN.decode(text), self.trace_of(number)
-        state = "interrupted" if run.state == "running" and not is_locked(path) else run.state
-        return replace(run, number=number, bytes=size_of(path), state=state)
-
-    def sizes(self) -> Mapping[int, int]:
-        """Return the bytes of each trace, by number of the run."""
-        with os.scandir(self.folder / "runs") as files:
-            # The last six characters are .jsonl.
-            return {int(file.name[:-6]): size_of(file) for file in files if file.name[:-6].isdecimal()}
-
-    @contextmanager
-    def database(self) -> Iterator[sqlite3.Connection]:
-        """Open the database for one transaction."""
-        path = self.folder / "history.db"
-        with self.faults():
-            make_private_folder(self.folder)
-            make_private_folder(self.folder / "runs")
-            create_private(path)
-            # isolation_level=None: else sqlite3 would begin transactions itself, and deferred ones.
-            with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as database:
-                # Take the write lock now: a transaction that reads first fails at once if another process writes
-                # meanwhile.
-                database.execute("BEGIN IMMEDIATE")
-                prepare_history_tables(database)
-                yield database
-                # After an error it is not reached, and closing the database takes everything back.
-                database.execute("COMMIT")
-
-    @contextmanager
-    def faults(self) -> Iterator[None]:
-        """Raise SetupError for what goes wrong with the files of the history."""
-        try:
-            yield
-        except OSError as error:
-            advice = "Set XDG_DATA_HOME to a folder that can be written."
-            raise SetupError(f"Cannot use the history in {self.folder}: {error.strerror}. {advice}") from error
-        except UnicodeEncodeError as error:
-            # Half a character (a surrogate) cannot be written as UTF-8.
-            raise SetupError("What is to be kept is not UTF-8. Write it anew, or use --no-history.") from error
-        except (sqlite3.Error, ValueError, LookupError, TypeError) as error:
-            is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-            advice = "Make room." if is_full else "Move it away to begin a new one."
-            raise SetupError(f"Cannot use the history {self.folder / 'history.db'}: {error}. {advice}") from error
+        run = PAST_RUN.decode(text)
+        is_over = run.state != "running" or self.place.is_under_way(number)
+        return replace(
+            run, number=number, bytes=self.place.size_of(number), state=run.state if is_over else "interrupted"
+        )
 
 
-def prepare_history_tables(database: sqlite3.Connection) -> None:
-    """Create missing tables; raise SetupError if a later Decisor wrote the history."""
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version > VERSION:
-        raise SetupError(f"The history is of format {version}; this Decisor reads {VERSION}. Update it.")
-    if version < VERSION:
-        for statement in (*TABLES, f"PRAGMA user_version = {VERSION}"):
-            database.execute(statement)
+def insert_run(tables: Tables, run: PastRun) -> int:
+    """Insert a new run and return its number."""
+    query = "INSERT INTO run (owner, words, marked, run) VALUES (?, ?, 0, ?) RETURNING number"
+    return int(tables.execute(query, (run.owner, searchable_text(run), json_of_run(run))).fetchone()[0])
 
 
-def size_of(file: Path | os.DirEntry[str]) -> int:
-    """Return the bytes of a trace; 0 if it is gone, as another process may drop it at any moment."""
-    try:
-        return file.stat().st_size
-    except FileNotFoundError:
-        return 0
+def delete_rows(tables: Tables, numbers: Sequence[int]) -> None:
+    """Delete runs with what other tables say of them."""
+    for table in ("run", "reader"):
+        tables.executemany(f"DELETE FROM {table} WHERE number = ?", [(number,) for number in numbers])
 
 
-def find_runs_over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, written: int) -> list[int]:
+def find_runs_over_cap(tables: Tables, sizes: Mapping[int, int], cap: int, written: int) -> list[int]:
     """Return the numbers of runs beyond the cap, never of the latest or of the one just written."""
     size, dropped = sum(sizes.values()), []
     query = "SELECT number FROM run WHERE number NOT IN (?, (SELECT max(number) FROM run)) ORDER BY marked, number"
-    for (number,) in database.execute(query, [written]) if size > cap else ():
+    for (number,) in tables.execute(query, [written]).fetchall() if size > cap else ():
         if size > cap:
             dropped.append(number)
             size -= sizes.get(number, 0)

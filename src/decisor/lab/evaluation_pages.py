@@ -17,7 +17,7 @@ from decisor.lab.report.document import make_report
 from decisor.lab.report.page import write_page
 from decisor.server.routes import AppState, CurrentState, CurrentUser, describe_answer
 from decisor.server.runs import NotThere
-from decisor.server.security import User
+from decisor.server.users import User
 
 router = APIRouter(prefix="/api/evaluations", tags=["evaluations"])
 POLICY = (

@@ -32,6 +32,7 @@ from decisor.llms.prices import price_of_llm
 from decisor.llms.retry import Retries
 from decisor.parsing.prompting import Ways, ways_of
 from decisor.runtime.budget import pause_clocks
+from decisor.trace.events import OnText, stream_if_possible
 from decisor.types import LLM, Completion, Message, Pricing, Sampling, Usage
 
 
@@ -75,9 +76,15 @@ class SharedLLM:
         return ways_of(self.llm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        return await self.stream(messages, sampling)
+
+    async def stream(
+        self, messages: Sequence[Message], sampling: Sampling, on_text: OnText | None = None
+    ) -> Completion:
+        """Complete as ``complete`` does; ``on_text`` hears the reply while it is written, if the LLM can stream."""
         with self.observer.watch() if self.observer else nullcontext():
             try:
-                reply = await (self._buy if self.journal is None else self._find)(messages, sampling)
+                reply = await (self._buy if self.journal is None else self._find)(messages, sampling, on_text)
             except LLMError as error:
                 if self.observer:
                     self.observer.failed(error)
@@ -89,7 +96,7 @@ class SharedLLM:
     async def close(self) -> None:
         await close_llm(self.llm)
 
-    async def _find(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+    async def _find(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText | None) -> Completion:
         """Return the reply of the journal, or buy it."""
         assert self.journal is not None
         content = request_digest(messages, self.name, sampling, self.journal.seed, self.repeat)
@@ -99,16 +106,21 @@ class SharedLLM:
         if self.journal.seed is not None and sampling.seed is None and sampling.temperature > 0:
             # Below 2**31, as many endpoints take a seed for an int of 32 bits.
             sampling = replace(sampling, seed=(int(content[:7], 16) << 2) + occurrence)
-        return await self.journal.reply(key, lambda: self._buy(messages, sampling))
+        return await self.journal.reply(key, lambda: self._buy(messages, sampling, on_text))
 
-    async def _buy(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+    async def _buy(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText | None) -> Completion:
         if self.concurrency is None:
-            return await self.llm.complete(messages, sampling)
+            return await self._ask(messages, sampling, on_text)
         async with self.concurrency.place():
             began = time.monotonic()
-            reply = await self.llm.complete(messages, sampling)
+            reply = await self._ask(messages, sampling, on_text)
         self.concurrency.faster()
         return replace(reply, usage=replace(reply.usage, seconds=round(time.monotonic() - began, 6)))
+
+    async def _ask(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText | None) -> Completion:
+        if on_text is None:
+            return await self.llm.complete(messages, sampling)
+        return await stream_if_possible(self.llm, messages, sampling, on_text)
 
 
 UNUSABLE = frozenset({"length", "content_filter", "refusal", "loop"})

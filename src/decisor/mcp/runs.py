@@ -23,8 +23,8 @@ from mcp_types import CallToolResult, ElicitRequest, ElicitRequestFormParams, El
 from decisor.errors import Error, SetupError
 from decisor.history.store import History, PastRun
 from decisor.semantics.readings import OpenReading
-from decisor.server.security import ANYBODY, User
 from decisor.server.settings import Full, Places
+from decisor.server.users import ANYBODY, User
 from decisor.session.access import Reader
 from decisor.session.data import Data
 from decisor.session.pool import Pool
@@ -113,7 +113,7 @@ class McpService:
         # A run from before these rules may have seen what they keep back now.
         if self.reader.rows or self.reader.mask:
             return False
-        if sources.tables or sources.deny_tables or any(source.policy for source in sources.places):
+        if sources.tables or sources.deny_tables or any(source.policy or source.role for source in sources.places):
             return False
         if any(one.connection and (one.connection.rows or one.connection.mask) for one in sources.places):
             return False
@@ -293,7 +293,7 @@ class ClientRun:
     ) -> Result:
         if places.are_taken:
             self.news.put_nowait(f"Waits in line behind {format_count(places.waiting, 'other')}: {places.most} at once")
-        async with places:
+        async with places.one():
             return await work(attached)
 
     def hear(self, entry: TraceEntry) -> None:

@@ -25,8 +25,9 @@ from decisor.mcp.runs import McpService
 from decisor.mcp.tools import Server, open_tool_server
 from decisor.server.app import GRACE_SECONDS, MOST_HEAD
 from decisor.server.connections import BACKLOG, make_connection_class
-from decisor.server.security import Hosts, RequestGuard, Users
+from decisor.server.security import Hosts, RequestGuard
 from decisor.server.settings import Places
+from decisor.server.users import Users
 from decisor.session.pool import open_pool
 from decisor.session.request import AskRequest
 from decisor.session.sources import Sources

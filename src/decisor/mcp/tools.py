@@ -133,7 +133,7 @@ class RecordTools:
             # Open only the connections that the run asked.
             names = [name for name in serving.members if name in run.tools]
             serving.places.check()
-            async with serving.places:
+            async with serving.places.one():
                 entries = await asyncio.to_thread(serving.history.entries, run.number, run.owner)
                 verdict = await verify_trace(entries, await serving.data(names))
             return text_tool_result(cut_at_line("\n".join([f"Run {run.number}", *verification_lines(verdict)])))
@@ -242,7 +242,8 @@ class DecisionTools:
         question = Question(request.question, request.rules, request.goal)
         if after:
             question = build_following_question(await serving.past(after), question)
-        request = request.model_copy(update={"rules": question.rules, "history": True})
+        own = {"rules": question.rules, "technique": serving.user.technique(request.technique), "history": True}
+        request = request.model_copy(update=own)
         serving.places.check()
         data = await serving.data(connections)
 

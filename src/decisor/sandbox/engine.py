@@ -237,6 +237,8 @@ class Caps:
     """Tables that alone may be read; empty means all but the denied ones."""
     policy: Policy = NO_POLICY
     """Rows and columns that are hidden from the reader."""
+    role: str = ""
+    """Role of the server that statements run in, set when the database is opened; '' for that of the account."""
 
     @property
     def is_restricted(self) -> bool:
@@ -312,6 +314,8 @@ class Engine:
     probe: str = ""
     """Statement that runs wherever the server is there."""
     dialect: Dialect | None = None
+    has_roles: bool = False
+    """True if it sets the role of its caps."""
     extra: str = ""
     """Extra of the package that installs its driver; '' if it is always installed."""
     warehouse: Warehouse | None = None

@@ -2,7 +2,8 @@
 
 The application opens and closes the pool, the runs and the history with itself; ``guarded_app`` puts the guard around
 it. The files of the page are read once at the start; a client names none of them by a path. ``/docs`` describes the
-routes of ``/openapi.json`` on one page without scripts. A session exchanges a token for a cookie.
+routes of ``/openapi.json`` on one page without scripts. A session exchanges a token, or a sign-in at an identity
+provider, for a cookie.
 """
 
 from __future__ import annotations
@@ -14,26 +15,31 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import uvicorn
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from fastapi.responses import Response as ResponsesResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from decisor.errors import Error, LLMError, OutageError, SetupError, ToolError
-from decisor.server.connections import BACKLOG, make_connection_class
+from decisor.history.folder import FolderPlace
+from decisor.server.connections import BACKLOG, ProcessConnection, make_connection_class
+from decisor.server.identity import CALLBACK, LOGIN, LOGIN_SECONDS, Refusal
 from decisor.server.live import HistoryWriter
 from decisor.server.requests import TokenBody
-from decisor.server.responses import Fault, SessionReply
+from decisor.server.responses import Fault, SessionReply, SignOutReply
 from decisor.server.routes import (
     AppState,
     CurrentState,
@@ -44,11 +50,12 @@ from decisor.server.routes import (
     runs_router,
 )
 from decisor.server.runs import NotThere, Runs
-from decisor.server.security import ANYBODY, Refusal, RequestGuard, cookie_of, hosts_of
+from decisor.server.security import RequestGuard, cookie_of, hosts_of
 from decisor.server.settings import Full, ServerSettings
 from decisor.server.stream import Busy
+from decisor.server.users import ANYBODY, TOKEN_SECONDS, Session
 from decisor.session.pool import open_pool
-from decisor.system.extras import logger
+from decisor.system.extras import import_lab, logger
 from decisor.system.secrets import redact
 from decisor.system.tasks import collect_cycles_rarely
 from decisor.version import __version__
@@ -138,14 +145,8 @@ Json = Mapping[str, Any]
 async def show_api_docs(request: Request) -> HTMLResponse:
     """Show the description of every route."""
     description: Json = request.app.openapi()
-    style = read_static("colours.css") + STYLE
-    head = join(
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", "The API of Decisor"),
-        tag("style", Html(style)),
-    )
-    body = join(
+    return plain_page(
+        "The API of Decisor",
         tag("h1", f"{description['info']['title']} {description['info']['version']}"),
         tag("p", description["info"]["description"]),
         tag(
@@ -161,13 +162,24 @@ async def show_api_docs(request: Request) -> HTMLResponse:
         tag("h2", "Shapes"),
         *shapes_html(description),
     )
-    page = f"<!doctype html>\n{tag('html', tag('head', head), tag('body', tag('main', body)), lang='en')}\n"
+
+
+def plain_page(title: str, *parts: Html, status: int = 200) -> HTMLResponse:
+    """Return a page without scripts."""
+    style = read_static("colours.css") + STYLE
+    head = join(
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("style", Html(style)),
+    )
+    page = f"<!doctype html>\n{tag('html', tag('head', head), tag('body', tag('main', *parts)), lang='en')}\n"
     # The style is inline: the policy allows it by its hash, and nothing else.
     policy = (
         f"default-src 'none'; style-src '{csp_hash(style)}'; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'"
     )
-    return HTMLResponse(page, headers={"content-security-policy": policy})
+    return HTMLResponse(page, status, headers={"content-security-policy": policy})
 
 
 def routes_html(description: Json) -> Iterator[Html]:
@@ -218,7 +230,6 @@ def type_html(shape: Json) -> Html:
 
 
 session_router = APIRouter(prefix="/api", tags=["session"])
-SECONDS = 30 * 24 * 3600
 
 
 @session_router.post("/session")
@@ -228,19 +239,77 @@ async def begin_session(body: TokenBody, state: CurrentState, response: Response
     user = ANYBODY if users.is_open else users.of_token(body.token)
     if user is None:
         raise Refusal(401, "There is no such token.")
-    # No script can read the cookie (httponly), and no other site can send it (samesite).
     if not users.is_open:
-        response.set_cookie(
-            state.cookie, users.begin(user), max_age=SECONDS, httponly=True, samesite="strict", path="/"
-        )
+        await set_session_cookie(response, state, Session(user.name, ends=time.time() + TOKEN_SECONDS))
     return SessionReply(user=user.name)
 
 
-@session_router.delete("/session", status_code=204)
-async def end_session(request: Request, state: CurrentState, response: Response) -> None:
+async def set_session_cookie(response: Response, state: AppState, session: Session) -> None:
+    # No script can read the cookie (httponly), and no other site can send it (samesite).
+    own: dict[str, Any] = {"httponly": True, "samesite": "strict", "secure": state.is_https, "path": "/"}
+    seconds = int(session.ends - time.time())
+    response.set_cookie(state.cookie, await state.serving.users.sessions.begin(session), max_age=seconds, **own)
+
+
+@session_router.delete("/session")
+async def end_session(request: Request, state: CurrentState, response: Response) -> SignOutReply:
     """End the session; its cookie is worth nothing after that."""
-    state.serving.users.end(cookie_of(request.headers.get("cookie", ""), state.cookie))
+    users = state.serving.users
+    session = await users.sessions.end(cookie_of(request.headers.get("cookie", ""), state.cookie))
     response.delete_cookie(state.cookie, path="/")
+    address = ""
+    if users.login and session:
+        with contextlib.suppress(Refusal):  # the session ended, whether or not the provider answers
+            address = await users.login.end_address(session.id_token)
+    return SignOutReply(address=address)
+
+
+login_router = APIRouter(include_in_schema=False)
+
+
+@login_router.get(LOGIN)
+async def begin_login(
+    state: CurrentState, after: Annotated[str, Query(alias="next", max_length=500)] = "/"
+) -> Response:
+    """Send a person to the identity provider."""
+    if (login := state.serving.users.login) is None:
+        raise NotThere("Nobody signs in here: this server knows tokens alone.")
+    try:
+        address, cookie = await login.begin(after)
+    except Refusal as refusal:
+        return refusal_page(refusal)
+    response = RedirectResponse(address, 303)
+    # Lax, for the browser comes back from another site; what it holds is of this sign-in alone.
+    own: dict[str, Any] = {"httponly": True, "samesite": "lax", "secure": state.is_https, "path": LOGIN}
+    response.set_cookie(f"{state.cookie}-login", cookie, max_age=LOGIN_SECONDS, **own)
+    return response
+
+
+@login_router.get(CALLBACK)
+async def finish_login(request: Request, state: CurrentState) -> Response:
+    """Begin the session of a person whom the identity provider sends back."""
+    if (login := (users := state.serving.users).login) is None:
+        raise NotThere("Nobody signs in here: this server knows tokens alone.")
+    cookie = cookie_of(request.headers.get("cookie", ""), f"{state.cookie}-login")
+    try:
+        person, id_token, after = await login.finish(request.query_params, cookie)
+        users.person(person)
+        response: Response = RedirectResponse(after, 303)
+        ends = time.time() + 3600 * login.hours
+        await set_session_cookie(response, state, Session(person.name, person.groups, ends, id_token))
+    except Refusal as refusal:
+        response = refusal_page(refusal)
+    # One sign-in, one answer: the same address again finds no cookie.
+    response.delete_cookie(f"{state.cookie}-login", path=LOGIN)
+    return response
+
+
+def refusal_page(refusal: Refusal) -> HTMLResponse:
+    """Return a page that says why a person is not signed in."""
+    again = tag("p", tag("a", "Sign in again", href=LOGIN))
+    return plain_page(
+        "Decisor", tag("h1", "You are not signed in"), tag("p", str(refusal)), again, status=refusal.status
+    )
 
 
 ABOUT = "Decision questions, answered from data with their evidence. The same functions as `decisor` and the library."
@@ -266,15 +335,19 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_pool(serving.sources) as pool:
             keeper = HistoryWriter(serving.history)
-            state.open_runs = Runs(serving, pool, keeper)
-            writing = asyncio.create_task(keeper.work())
+            runs = state.open_runs = Runs(serving, pool, keeper)
+            writing = [asyncio.create_task(work) for work in (keeper.work(), runs.budgets.work())]
             try:
-                yield
+                async with open_line(runs):
+                    yield
             finally:
                 # The order matters: runs still write to the history, and both use the pool.
-                await state.open_runs.close()
-                writing.cancel()
-                await asyncio.wait([writing])
+                await runs.close()
+                for task in writing:
+                    task.cancel()
+                await asyncio.wait(writing)
+                with contextlib.suppress(SetupError):
+                    await runs.budgets.store(set())
                 await keeper.close()
 
     app = FastAPI(
@@ -291,7 +364,7 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
     app.state.decisor, app.state.page = state, read_page()
     for router in (
         *(ask_router, runs_router, record_router, models_router, *routers),
-        *(session_router, health_router, docs_router, page_router),
+        *(session_router, login_router, health_router, docs_router, page_router),
     ):
         app.include_router(router)
     app.add_exception_handler(RequestValidationError, reply_invalid_request)
@@ -303,11 +376,33 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
     return app
 
 
+@asynccontextmanager
+async def open_line(runs: Runs) -> AsyncIterator[None]:
+    """Take runs from the line of all processes within the block, if the history is one of several processes."""
+    place = runs.serving.history.place
+    if isinstance(place, FolderPlace):
+        yield
+        return
+    from decisor.history.postgres import PostgresPlace
+    from decisor.server.jobs import Jobs
+
+    assert isinstance(place, PostgresPlace)
+    runs.jobs = jobs = Jobs(runs, place)
+    await jobs.open()
+    try:
+        yield
+    finally:
+        await runs.close()
+        await jobs.close()
+
+
 def guarded_app(serving: ServerSettings, routers: Sequence[APIRouter] = ()) -> tuple[ASGIApp, AppState]:
     """Return the guarded application and its state."""
     state = AppState(serving, f"decisor-{serving.port}")
     app = make_app(serving, state, routers)
-    hosts = hosts_of(serving.host, serving.port, serving.allow_hosts)
+    login = serving.users.login
+    own = [urlsplit(login.address).netloc] if login else []
+    hosts = hosts_of(serving.host, serving.port, (*serving.allow_hosts, *own))
     files = "/api/files/" if serving.takes_files else ""
     return RequestGuard(app, hosts, serving.users, ENTER, "/api/", "/api/session", state.cookie, files), state
 
@@ -348,6 +443,8 @@ async def reply_error(request: Request, error: Exception) -> JSONResponse:
 
 GRACE_SECONDS = 1
 KEEP_SECONDS = 75
+UNRESPONSIVE_SECONDS = 15
+"""After how long a process that answers nothing is replaced."""
 MOST_HEAD = 32_768
 """Bytes of a request's line and headers."""
 
@@ -397,7 +494,11 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 def make_web_server(serving: ServerSettings, ready: Callable[[], None], routers: Sequence[APIRouter] = ()) -> WebServer:
     app, state = guarded_app(serving, routers)
-    config = uvicorn.Config(
+    return WebServer(make_uvicorn_config(app, http=make_connection_class()), state, ready)
+
+
+def make_uvicorn_config(app: Any, **own: Any) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
         log_level="critical",
         access_log=False,
@@ -411,9 +512,28 @@ def make_web_server(serving: ServerSettings, ready: Callable[[], None], routers:
         proxy_headers=False,
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_SECONDS,
-        http=make_connection_class(),
+        **own,
     )
-    return WebServer(config, state, ready)
+
+
+def make_process_app(serving: ServerSettings) -> ASGIApp:
+    """Build the application of one process of several."""
+    with contextlib.suppress(SetupError):
+        return guarded_app(serving, [import_lab("evaluation_pages", "--evaluation").router])[0]
+    return guarded_app(serving)[0]
+
+
+def run_web_processes(serving: ServerSettings, listening: socket.socket, count: int, ready: Callable[[], None]) -> None:
+    """Serve with several processes until Ctrl-C or SIGTERM. One that dies is replaced; SIGHUP replaces one by one."""
+    from uvicorn.supervisors import Multiprocess
+
+    app = partial(make_process_app, serving)
+    config = make_uvicorn_config(
+        app, factory=True, http=ProcessConnection, workers=count, timeout_worker_healthcheck=UNRESPONSIVE_SECONDS
+    )
+    listening.listen(BACKLOG)
+    ready()
+    Multiprocess(config, [listening]).run()
 
 
 def run_web_server(

@@ -146,3 +146,9 @@ def connection_limit() -> int:
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return min(MOST, max(1, int(soft * SHARE_OF_FILES))) if soft > 0 else MOST
     return MOST
+
+
+class ProcessConnection(HttpConnection):
+    """A connection of the one server of a process; several processes are told of it by its name."""
+
+    crowd = make_connection_class().crowd

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from decisor.errors import SetupError
-from decisor.history.recorder import RunTraceFile, update_past_run
-from decisor.history.store import History, PastRun, Sight
+from decisor.history.recorder import update_past_run
+from decisor.history.store import History, PastRun, Pen, Sight
 from decisor.semantics.readings import OpenReading
 from decisor.server.responses import State
-from decisor.server.security import User
 from decisor.server.uploads import may_use
+from decisor.server.users import User
 from decisor.session.access import Reader
 from decisor.session.pool import Pool
 from decisor.session.sources import apply_connections
@@ -43,6 +43,8 @@ def sight_of(pool: Pool, names: Sequence[str], reader: Reader) -> Sight:
             mask += place.connection.mask
         kept_back |= {f"{place.name}.{table} where {condition}" for table, condition in rows}
         kept_back |= {f"{place.name}.{column} masked" for column in mask}
+        # What one role sees, another one may not.
+        kept_back |= {f"{place.name} in the role {place.role}"} if place.role else set()
     return Sight(tuple(names), tuple(sorted(kept_back)))
 
 
@@ -73,6 +75,8 @@ REFUSED = "A person refused this."
 READING_SECONDS = 600.0
 
 
+ReplyKind = Literal["query", "words", "stop"]
+"""What a person's reply to a run is about."""
 Subject = TypeVar("Subject", Action, OpenReading)
 
 
@@ -84,6 +88,7 @@ class Pending(Generic[Subject]):
     subject: Subject
     reply: asyncio.Future[str]
     """Of a query: '' if it may run, else why not. Of words: their meaning, '' if nobody says."""
+    kind: ReplyKind
 
 
 @dataclass(eq=False)
@@ -113,6 +118,17 @@ class LiveRun:
     started: float = field(default_factory=time.monotonic)
     is_kept: bool = False
     """Whether the history has the run."""
+    written: int = 0
+    """How many of its entries the history has."""
+    given: Mapping[tuple[ReplyKind, int], str] = field(default_factory=dict)
+    """What people replied while another process had the run, by number of the query or words."""
+    pass_on: Callable[[ReplyKind, int, str], None] | None = None
+    """Passes a reply on to the process that has the run; None for this one."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this process does the run, or did it."""
+        return self.pass_on is None
 
     @property
     def is_over(self) -> bool:
@@ -158,20 +174,22 @@ class LiveRun:
 
     async def approve(self, action: Action) -> str:
         """Wait until somebody allows or refuses a query; return '' or why not."""
-        return await self.wait_for_person(self.approvals, action)
+        return await self.wait_for_person("query", self.approvals, action)
 
     async def read(self, reading: OpenReading) -> str:
         """Wait until somebody says a meaning, at most ``READING_SECONDS``; return '' if nobody does."""
         try:
-            return await self.wait_for_person(self.readings, reading, READING_SECONDS)
+            return await self.wait_for_person("words", self.readings, reading, READING_SECONDS)
         except TimeoutError:
             return ""
 
     async def wait_for_person(
-        self, waiting: dict[int, Pending[Subject]], subject: Subject, seconds: float | None = None
+        self, kind: ReplyKind, waiting: dict[int, Pending[Subject]], subject: Subject, seconds: float | None = None
     ) -> str:
-        pending = Pending(len(waiting) + 1, subject, asyncio.get_running_loop().create_future())
+        pending = Pending(len(waiting) + 1, subject, asyncio.get_running_loop().create_future(), kind)
         waiting[pending.number] = pending
+        if (given := self.given.get((kind, pending.number))) is not None:
+            pending.reply.set_result(given)
         self.wake()
         try:
             return await asyncio.wait_for(pending.reply, seconds)
@@ -185,6 +203,8 @@ class LiveRun:
         if pending is None or pending.reply.done():
             return False
         pending.reply.set_result(reply)
+        if self.pass_on is not None:
+            self.pass_on(pending.kind, pending.number, reply)
         self.wake()
         return True
 
@@ -240,8 +260,8 @@ class HistoryWriter:
     """New runs that wait for the next transaction."""
     ending: list[tuple[LiveRun, asyncio.Future[None]]] = field(default_factory=list)
     """Finished runs that wait for the next transaction."""
-    pens: dict[int, RunTraceFile] = field(default_factory=dict)
-    """Open trace files, by number of the run."""
+    pens: dict[int, Pen] = field(default_factory=dict)
+    """Open traces, by number of the run."""
     live: dict[int, LiveRun] = field(default_factory=dict)
     """Runs under way, by number."""
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -328,9 +348,9 @@ class HistoryWriter:
         self.fault = why
 
     def open(self, number: int) -> None:
-        """Open the trace file of a run. If that fails there is no trace, and the run goes on."""
+        """Open the trace of a run. If that fails there is no trace, and the run goes on."""
         try:
-            self.pens[number] = RunTraceFile.open(self.history, number)
+            self.pens[number] = self.history.place.open_trace(number)
         except OSError as error:
             self.fail(error.strerror or str(error))
 
@@ -342,20 +362,20 @@ class HistoryWriter:
             if pen is not None:
                 with self.survives(), closing(pen):
                     write_new_entries(pen, one)
-                    whole |= set() if pen.trace.fault else {one.past.number}
+                    whole |= set() if pen.fault else {one.past.number}
         if over:
             self.history.write_all([one.past for one in over])
         for one in over:
             one.is_kept = one.past.number in whole
 
     async def close(self) -> None:
-        """Write the rest and close all trace files."""
+        """Write the rest and close all traces."""
         await self.write()
         for pen in self.pens.values():
             pen.close()
 
 
-def write_new_entries(pen: RunTraceFile, live: LiveRun) -> None:
-    if news := live.entries[pen.written :]:
-        pen.trace.write(*news)
-        pen.written += len(news)
+def write_new_entries(pen: Pen, live: LiveRun) -> None:
+    if news := live.entries[live.written :]:
+        pen.write(*news)
+        live.written += len(news)

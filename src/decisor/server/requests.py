@@ -16,6 +16,7 @@ from decisor.decision_record.record import Act
 from decisor.errors import SetupError
 from decisor.parsing.prompting import CALLINGS
 from decisor.server.settings import ServerSettings
+from decisor.server.users import User
 from decisor.session.request import AskRequest, QuestionRequest, QuestionText, RunRequest, Setting
 from decisor.session.run_setup import TechniqueRow, list_technique_rows
 from decisor.techniques import TECHNIQUES
@@ -83,6 +84,19 @@ class ChangeBody(HowToRun):
     ask: Text | None = None
     context: Text | None = None
     plan: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=2_000)], ...], Field(max_length=100)] = ()
+
+
+class Order(Body):
+    """A run that a person wants, as any process of the server can do it."""
+
+    user: str
+    """Name of the person."""
+    groups: tuple[str, ...] = ()
+    """Groups that they are in."""
+    body: AskBody | ChangeBody | HowToRun
+    """A question, a change of the run ``before``, or how to go on from it."""
+    before: str = ""
+    """Id of a run."""
 
 
 class ApprovalBody(Body):
@@ -161,29 +175,35 @@ def technique_row_of_name() -> Mapping[str, TechniqueRow]:
     return {row.name: row for row in list_technique_rows()}
 
 
-def request_of_body(body: HowToRun, serving: ServerSettings) -> AskRequest:
+def request_of_body(body: HowToRun, serving: ServerSettings, user: User) -> AskRequest:
     """Return the request of a client, as far as the server lets it be.
 
     Raises:
-        SetupError: there is no such technique, setting or LLM.
+        SetupError: there is no such technique, setting or LLM, or the user may not use it.
     """
-    request = AskRequest(llm=serving.llm_of(body.llm) or "", limits=serving.limits_of(body.limits))
+    request = AskRequest(llm=serving.llm_of(body.llm, user) or "", limits=serving.limits_of(body.limits))
     if not isinstance(body, AskBody):
         return request
-    technique = check_technique_name(body.technique)
+    technique = check_technique_name(body.technique, user)
     own = {name: getattr(body, name) for name in QuestionRequest.model_fields if name not in RunRequest.model_fields}
-    settings = check_settings(technique, body.settings, serving)
-    return request.model_copy(update={**own, "question": body.question.strip(), "settings": settings})
+    settings = check_settings(technique, body.settings, serving, user)
+    words = {"question": body.question.strip(), "technique": technique, "settings": settings}
+    return request.model_copy(update=own | words)
 
 
-def check_technique_name(name: str) -> str:
-    """Return the name of a technique, '' for the usual one; raise SetupError if it is unknown."""
+def check_technique_name(name: str, user: User) -> str:
+    """Return the name of a technique, '' for the usual one.
+
+    Raise SetupError if it is unknown, or the user may not use it.
+    """
     if name and name not in TECHNIQUES:
         raise SetupError(f"There is no technique {name!r:.200}; there is {', '.join(TECHNIQUES)}.")
-    return name
+    return user.technique(name)
 
 
-def check_settings(technique: str, settings: Mapping[str, Setting], serving: ServerSettings) -> dict[str, str]:
+def check_settings(
+    technique: str, settings: Mapping[str, Setting], serving: ServerSettings, user: User
+) -> dict[str, str]:
     """Return the settings of a request as text, as the command line has them.
 
     Raises:
@@ -203,9 +223,9 @@ def check_settings(technique: str, settings: Mapping[str, Setting], serving: Ser
         ):
             values[name] = str(value)
         elif one is not None and one.part:
-            llm = serving.llm_of(value) if isinstance(value, str) and value else None
+            llm = serving.llm_of(value, user) if isinstance(value, str) and value else None
             if llm is None:
-                there = ", ".join(serving.llms) or "none is named here"
+                there = ", ".join(serving.llms_for(user)) or "none is named here"
                 raise SetupError(f"{name} takes the name of an LLM: {there}.")
             values[name] = llm
         elif one is not None and one.harmless:

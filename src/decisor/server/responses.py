@@ -69,9 +69,10 @@ class ServerReply(BaseModel):
 
 
 class Fault(ServerReply):
-    """An error: one line that says what to do."""
+    """An error: one line that says what to do. login: path at which a person signs in, if that is what to do."""
 
     error: str
+    login: str = ""
 
 
 class HealthReply(ServerReply):
@@ -206,6 +207,17 @@ class TechniqueReply(ServerReply):
     settings: tuple[SettingReply, ...]
 
 
+class BudgetLine(ServerReply):
+    """A budget and what is spent of it. warns: whether that is 80 % or more."""
+
+    name: str
+    dollars: float | None
+    spent_dollars: float
+    tokens: int | None
+    spent_tokens: int
+    warns: bool
+
+
 class Choices(ServerReply):
     """The choices of a client: connections, LLMs, techniques, limits and evaluations. user:
 
@@ -220,6 +232,7 @@ class Choices(ServerReply):
     limits: Limits
     evaluations: tuple[str, ...]
     takes_files: bool = False
+    budgets: tuple[BudgetLine, ...] = ()
 
 
 class SuggestedQuestion(ServerReply):
@@ -354,3 +367,9 @@ class ReaderList(ServerReply):
 
 class SessionReply(ServerReply):
     user: str
+
+
+class SignOutReply(ServerReply):
+    """The end of a session. address: where the person is signed out of the identity provider too, '' for nowhere."""
+
+    address: str

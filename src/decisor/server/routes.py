@@ -7,7 +7,6 @@ users through.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,6 +21,7 @@ from decisor.decision_record.build import record_of_run
 from decisor.decision_record.page import record_to_json, render_record_page
 from decisor.decision_record.record import DecisionRecord, check_approval
 from decisor.history.store import searchable_text
+from decisor.server.identity import Refusal
 from decisor.server.live import REFUSED, LiveRun
 from decisor.server.questions import suggest_questions
 from decisor.server.requests import (
@@ -73,7 +73,6 @@ from decisor.server.runs import (
     show_run_to_user,
     verify_live_run,
 )
-from decisor.server.security import Refusal, User
 from decisor.server.settings import NO_LLM, ServerSettings
 from decisor.server.stream import (
     Streams,
@@ -84,6 +83,7 @@ from decisor.server.stream import (
     stream_all_events,
     stream_run_events,
 )
+from decisor.server.users import User
 from decisor.session.model_tools import SerializedTool
 from decisor.session.provenance import unwrap_model_tool
 from decisor.session.result import build_recorded_result
@@ -115,6 +115,12 @@ class AppState:
     """Name of the session cookie."""
     streams: Streams = field(default_factory=Streams)
     open_runs: Runs | None = None
+
+    @property
+    def is_https(self) -> bool:
+        """Whether browsers reach the server by https, as far as it knows."""
+        login = self.serving.users.login
+        return login is not None and login.address.startswith("https:")
 
     @property
     def runs(self) -> Runs:
@@ -164,14 +170,19 @@ async def list_choices(state: CurrentState, user: CurrentUser) -> Choices:
     return Choices(
         version=__version__,
         user=user.name,
-        llms=(*serving.llms, NO_LLM),
+        llms=(*serving.llms_for(user), NO_LLM),
         limits=serving.limits,
         connections=tuple(
             connection_reply(name, members[name], name in state.pool.owners) for name in state.runs.connections(user)
         ),
         takes_files=serving.takes_files,
-        techniques=tuple(technique_reply(row) for row in technique_row_of_name().values()),
+        techniques=tuple(
+            technique_reply(row)
+            for name, row in technique_row_of_name().items()
+            if user.techniques is None or name in user.techniques
+        ),
         evaluations=tuple(serving.evaluations) if user.sees_all else (),
+        budgets=tuple(await state.runs.budgets.lines(user)) if user.budgets else (),
     )
 
 
@@ -276,9 +287,8 @@ async def start_run(
 ) -> RunReply:
     """Start a run. With ``wait`` the reply comes when it is over, or is how far it is by then."""
     live = await state.runs.ask_with_key(user, body, idempotency_key)
-    with suppress(TimeoutError):
-        if wait and not live.is_over:
-            await asyncio.wait_for(live.over.wait(), wait)
+    if wait:
+        live = await state.runs.wait(user, live, wait)
     return reply_to_start(live, response)
 
 

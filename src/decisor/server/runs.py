@@ -11,20 +11,27 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from textwrap import indent
+from typing import Protocol
 
 from decisor.decision_record.build import change_approvals
 from decisor.decision_record.record import DecisionRecord, make_approval_change
 from decisor.errors import Error, SetupError
+from decisor.history.folder import FolderPlace
 from decisor.history.store import PastRun, RunMark
+from decisor.llms.shared import Journal
+from decisor.server.budgets import Budgets
 from decisor.server.live import HistoryWriter, LiveRun, join_sights, live_run_of_past, may_see, sight_of
 from decisor.server.requests import (
     AskBody,
     ChangeBody,
     HowToRun,
     MarkBody,
+    Order,
     ReaderBody,
     RecordApprovalBody,
     check_settings,
@@ -34,9 +41,9 @@ from decisor.server.requests import (
     request_of_body,
 )
 from decisor.server.responses import ReaderList
-from decisor.server.security import User
 from decisor.server.settings import Full, Places, ServerSettings, Watchers
 from decisor.server.uploads import Uploads, may_use
+from decisor.server.users import User
 from decisor.session.data import Data
 from decisor.session.pool import Pool
 from decisor.session.request import AskRequest, Attachments, read_kept_request, write_kept_request
@@ -45,6 +52,7 @@ from decisor.session.result import Result, build_following_question, build_recor
 from decisor.session.verify import Verification, verify_trace
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
+from decisor.system.storage import data_folder
 from decisor.system.tasks import COUNTER
 from decisor.system.text import format_number
 from decisor.trace.events import RunStart, TraceEntry, events_of
@@ -72,6 +80,39 @@ class NotThere(Exception):
     """An error: the thing asked for does not exist, or is somebody else's."""
 
 
+class Line(Protocol):
+    """A line of runs, from which each process of a server takes some."""
+
+    async def begin(self, past: PastRun, order: Order, user: User, key: str) -> LiveRun:
+        """Put a run in line, and return it as it is here: an earlier one if the same person sent its key.
+
+        Raises Full if too many wait already.
+        """
+        ...
+
+    async def follow(self, past: PastRun) -> LiveRun:
+        """Return a run that is under way anywhere, as it is now."""
+        ...
+
+    async def stop(self, live: LiveRun) -> None:
+        """Stop a run, whichever process has it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run that can begin."""
+
+    past: PastRun
+    """The run as the history has it first."""
+    names: tuple[str, ...]
+    """Names of the connections that it asks."""
+    request: AskRequest
+    work: Work
+    before: LiveRun | None
+    """The run that it goes on from."""
+
+
 @dataclass(eq=False)
 class Runs:
     """All runs of a server."""
@@ -79,6 +120,8 @@ class Runs:
     serving: ServerSettings
     pool: Pool
     keeper: HistoryWriter
+    jobs: Line | None = None
+    """Line of runs for all processes of the server; without one each run is this process's own."""
     live: dict[str, LiveRun] = field(default_factory=dict)
     """By id, the runs under way and the runs that the history does not have."""
     begun: dict[tuple[str, str], tuple[AskBody, asyncio.Future[str]]] = field(default_factory=dict)
@@ -86,12 +129,17 @@ class Runs:
     unkept: count[int] = field(default_factory=lambda: count(1))
     watchers: Watchers = field(default_factory=Watchers)
     places: Places = field(init=False)
+    group_places: dict[str, Places] = field(default_factory=dict)
+    budgets: Budgets = field(init=False)
     uploads: Uploads = field(init=False)
     is_closing: bool = False
 
     def __post_init__(self) -> None:
         self.places = Places(self.serving.at_once)
-        self.uploads = Uploads(self.serving.history.folder / "uploads", self.pool, self.uses)
+        self.budgets = Budgets(self.serving.history)
+        place = self.serving.history.place
+        folder = place.folder if isinstance(place, FolderPlace) else data_folder()
+        self.uploads = Uploads(folder / "uploads", self.pool, self.uses)
         if self.serving.takes_files:
             self.uploads.open()
 
@@ -104,28 +152,8 @@ class Runs:
         return any(name in live.connections for live in self.live.values() if not live.is_over)
 
     async def ask(self, user: User, body: AskBody) -> LiveRun:
-        """Begin a run of a question.
-
-        Raises:
-            SetupError: something that it names is not there.
-            NotThere: the run that it follows is not there.
-            Full: too many wait already.
-        """
-        names = choose_connections(body.connections, self.connections(user))
-        request = request_of_body(body, self.serving)
-        if not request.question:
-            raise SetupError("What is to be decided? The question is empty.")
-        question = Question(request.question, request.rules, request.goal)
-        before = await self.find(user, body.follows) if body.follows else None
-        if before is not None:
-            question = build_following_question(build_recorded_result(before.entries), question)
-            request = request.model_copy(update={"rules": question.rules})
-        past = PastRun(question, technique=request.technique)
-
-        async def work(data: Data, attached: Attachments) -> object:
-            return await data.answer(request, replace(attached, earlier=question.earlier))
-
-        return await self.begin(user, past, names, body, request, work, before)
+        """Begin a run of a question. Raises as ``prepare`` and ``begin``."""
+        return await self.begin(user, Order(user=user.name, groups=user.reader.groups, body=body))
 
     async def ask_with_key(self, user: User, body: AskBody, key: str) -> LiveRun:
         """Begin a run of a question, or return the one that the same key of the user began; '' is no key.
@@ -135,6 +163,8 @@ class Runs:
         """
         if not key:
             return await self.ask(user, body)
+        if self.jobs is not None:
+            return await self.begin(user, Order(user=user.name, groups=user.reader.groups, body=body), key)
 
         async def begin() -> str:
             return (await self.ask(user, body)).id
@@ -158,9 +188,48 @@ class Runs:
     async def resume(self, user: User, id: str, body: HowToRun) -> LiveRun:
         """Begin a run that goes on from one that was stopped or failed. Its LLM calls are not bought again.
 
-        Raises: as ``change``.
+        Raises: as ``prepare`` and ``begin``.
         """
-        before = await self.find(user, id)
+        return await self.begin(user, Order(user=user.name, groups=user.reader.groups, body=body, before=id))
+
+    async def change(self, user: User, id: str, body: ChangeBody) -> LiveRun:
+        """Begin a run that goes on from another one with one thing changed. Raises: as ``prepare`` and ``begin``."""
+        return await self.begin(user, Order(user=user.name, groups=user.reader.groups, body=body, before=id))
+
+    async def prepare(self, user: User, order: Order) -> Prepared:
+        """Look up all that an order names.
+
+        Raises:
+            SetupError: something that it names is not there, or the run before is not over.
+            NotThere: there is no such run before.
+        """
+        match order.body:
+            case AskBody() as body:
+                return await self.prepare_question(user, body)
+            case ChangeBody() as body:
+                return await self.prepare_change(user, body, await self.find(user, order.before))
+            case body:
+                return await self.prepare_resumption(user, body, await self.find(user, order.before))
+
+    async def prepare_question(self, user: User, body: AskBody) -> Prepared:
+        names = choose_connections(body.connections, self.connections(user))
+        request = request_of_body(body, self.serving, user)
+        if not request.question:
+            raise SetupError("What is to be decided? The question is empty.")
+        question = Question(request.question, request.rules, request.goal)
+        before = await self.find(user, body.follows) if body.follows else None
+        if before is not None:
+            question = build_following_question(build_recorded_result(before.entries), question)
+            request = request.model_copy(update={"rules": question.rules})
+
+        request = await self.limit(user, request)
+
+        async def work(data: Data, attached: Attachments) -> object:
+            return await data.answer(request, replace(attached, earlier=question.earlier))
+
+        return Prepared(PastRun(question, technique=request.technique), names, request, work, before)
+
+    async def prepare_resumption(self, user: User, body: HowToRun, before: LiveRun) -> Prepared:
         if before.state not in ("stopped", "failed"):
             raise SetupError("This run was not interrupted: there is nothing to go on with.")
         names = choose_connections(before.connections, self.connections(user))
@@ -172,97 +241,81 @@ class Runs:
             name: self.serving.name_of(value) if isinstance(value, str) else value for name, value in kept.items()
         }
         # What the history holds is checked as a client's own request is.
-        technique = check_technique_name(old.technique)
-        request = request_of_body(body, self.serving).model_copy(
+        technique = check_technique_name(old.technique, user)
+        request = request_of_body(body, self.serving, user).model_copy(
             update={
                 "question": question.text,
                 "rules": question.rules,
                 "goal": question.goal,
                 "technique": technique,
-                "settings": check_settings(technique, settings, self.serving),
+                "settings": check_settings(technique, settings, self.serving, user),
             }
         )
-        past = PastRun(old.question, technique=old.technique)
+
+        request = await self.limit(user, request)
 
         async def work(data: Data, attached: Attachments) -> object:
             return await data.answer(request, replace(attached, earlier=question.earlier), before.entries)
 
-        return await self.begin(user, past, names, body, request, work, before)
+        return Prepared(PastRun(old.question, technique=old.technique), names, request, work, before)
 
-    async def change(self, user: User, id: str, body: ChangeBody) -> LiveRun:
-        """Begin a run that goes on from another one with one thing changed.
-
-        Raises:
-            NotThere: there is no such run.
-            SetupError: it is not over, or something that it names is not there.
-            Full: too many wait already.
-        """
-        before = await self.find(user, id)
+    async def prepare_change(self, user: User, body: ChangeBody, before: LiveRun) -> Prepared:
         if not before.is_over:
             raise SetupError("The run is under way: stop it first, or wait for its end.")
-        request, edit = request_of_body(body, self.serving), edit_of(body)
+        # A change goes on by the technique of the run, which its owner may no longer use.
+        if start := next(events_of(before.entries, RunStart), None):
+            user.technique(start.technique)
+        request, edit = request_of_body(body, self.serving, user), edit_of(body)
         names = choose_connections(before.connections, self.connections(user))
         past = PastRun(before.past.question, technique=before.past.technique, edit=edit.texts())
+
+        request = await self.limit(user, request)
 
         async def work(data: Data, attached: Attachments) -> object:
             return await rerun_on_data(data, before.entries, edit, request, attached)
 
-        return await self.begin(user, past, names, body, request, work, before)
+        return Prepared(past, names, request, work, before)
 
-    async def begin(
-        self,
-        user: User,
-        past: PastRun,
-        names: tuple[str, ...],
-        body: HowToRun,
-        request: AskRequest,
-        work: Work,
-        before: LiveRun | None,
-    ) -> LiveRun:
+    async def limit(self, user: User, request: AskRequest) -> AskRequest:
+        """Limit a request to what is left of the user's budgets. Raise SetupError if nothing is."""
+        return request.model_copy(update={"limits": await self.budgets.limits_left(user, request.limits)})
+
+    async def begin(self, user: User, order: Order, key: str = "") -> LiveRun:
+        """Begin a run, here or in line for any process of the server.
+
+        key: of the line, which knows the run that it began.
+
+        Raises:
+            Full: too many wait already, or the server ends.
+        """
+        prepared = await self.prepare(user, order)
         if self.is_closing:
             raise Full(CLOSING)
         self.places.check()
-        sight = sight_of(self.pool, names, user.reader)
+        before, sight = prepared.before, sight_of(self.pool, prepared.names, user.reader)
         past = replace(
-            past,
+            prepared.past,
             owner=user.name,
-            inputs=write_kept_request(request, Attachments(), self.pool.sources_of(names)),
+            inputs=write_kept_request(prepared.request, Attachments(), self.pool.sources_of(prepared.names)),
             began=time.time(),
             before=before.past.number if before else 0,
             sight=join_sights(sight, before.past.sight) if before else sight,
         )
+        if self.jobs is not None:
+            return await self.jobs.begin(past, order, user, key)
         number = await self.keeper.begin(past)
         # t1, t2, ...: names that no run of the history has.
-        live = LiveRun(replace(past, number=number), str(number or f"t{next(self.unkept)}"), names)
-        attached = Attachments(
-            on_event=live.hear,
-            on_text=live.hear_text if body.stream else None,
-            approve=live.approve if body.approve else None,
-            reader=live.read if body.asks else None,
-        )
+        live = LiveRun(replace(past, number=number), str(number or f"t{next(self.unkept)}"), prepared.names)
         self.live[live.id] = live
         if number:
             self.keeper.live[number] = live
-        live.task = asyncio.create_task(self.run(live, user, attached, work))
+        live.task = asyncio.create_task(self.run(live, user, order, prepared.work))
         self.wake(live)
         return live
 
-    async def run(self, live: LiveRun, user: User, attached: Attachments, work: Work) -> None:
-        """Run the work of a live run. It never raises: an error is in the state of the run."""
-        try:
-            async with self.places:
-                live.state = "running"
-                self.wake(live)
-                COUNTER.set(live.hear_count)  # in the context of this task alone
-                await work(await self.pool.data(live.connections, user.reader), attached)
-            live.end("finished")
-        except asyncio.CancelledError:
-            live.end("stopped", CLOSING if self.is_closing else "")
-        except Error as error:
-            live.end("failed", redact(str(error)))
-        except Exception as error:
-            logger.error("run %s crashed", live.id, exc_info=error)
-            live.end("failed", f"It crashed: {type(error).__name__}. The log of the server has more.")
+    async def run(self, live: LiveRun, user: User, order: Order, work: Work) -> None:
+        """Run the work of a live run to its end, and keep it."""
+        await self.run_work(live, user, order, work)
         self.wake(live)
         await self.keeper.end(live)
         # From here on the history answers for the run, and it need not stay in memory.
@@ -273,12 +326,55 @@ class Runs:
             for oldest in over[:-MOST_UNKEPT]:
                 del self.live[oldest.id]
 
+    async def run_work(
+        self, live: LiveRun, user: User, order: Order, work: Work, journal: Journal | None = None
+    ) -> None:
+        """Run the work of a live run. It never raises: an error is in the state of the run."""
+        body = order.body
+        llms = self.pool.llms
+        if user.budgets or journal:
+            llms = replace(llms, wrap=partial(self.budgets.pay, user=user, journal=journal))
+        attached = Attachments(
+            on_event=live.hear,
+            on_text=live.hear_text if body.stream else None,
+            approve=live.approve if body.approve else None,
+            reader=live.read if body.asks else None,
+        )
+        try:
+            async with AsyncExitStack() as stack:
+                for places in self.places_of(user):
+                    await stack.enter_async_context(places.one(user.name))
+                live.state = "running"
+                self.wake(live)
+                COUNTER.set(live.hear_count)  # in the context of this task alone
+                data = await self.pool.data(live.connections, user.reader)
+                await work(replace(data, llms=llms), attached)
+            live.end("finished")
+        except asyncio.CancelledError:
+            # A run of the line may go on in another process.
+            if self.jobs is not None:
+                raise
+            live.end("stopped", CLOSING if self.is_closing else "")
+        except Error as error:
+            live.end("failed", redact(str(error)))
+        except Exception as error:
+            logger.error("run %s crashed", live.id, exc_info=error)
+            live.end("failed", f"It crashed: {type(error).__name__}. The log of the server has more.")
+
+    def places_of(self, user: User) -> Iterator[Places]:
+        """Yield the limits on runs at once that a user's runs are under: those of groups, and that of the server."""
+        for name, budget in user.budgets:
+            # In line, jobs of one group hold locks.
+            if budget.at_once and self.jobs is None:
+                yield self.group_places.setdefault(name, Places(budget.at_once))
+        yield self.places
+
     async def find(self, user: User, id: str) -> LiveRun:
         """Return a run under way or of the history; raise NotThere if there is none.
 
         It is also raised if the run is another user's.
         """
-        live = self.live.get(id)
+        live = self.live.get(id) if self.jobs is None else None
         if live is not None and live.past.owner == user.name:
             return live
         if live is None and (number := parse_run_id(id)):
@@ -291,6 +387,12 @@ class Runs:
         history = self.keeper.history
         try:
             past = await asyncio.to_thread(history.read, number, owner)
+            if self.jobs is not None and past.state == "running":
+                live = await self.jobs.follow(past)
+                if not live.is_over or live.is_own:
+                    return live
+                # It ended meanwhile elsewhere; what this process has of it may lack the last entries.
+                past = await asyncio.to_thread(history.read, number, owner)
             entries = await asyncio.to_thread(history.entries, number, owner)
         except SetupError as error:
             raise NotThere(str(error)) from error
@@ -314,10 +416,21 @@ class Runs:
     async def stop(self, user: User, id: str) -> LiveRun:
         """Stop a run and wait for its end, at most ``STOP_SECONDS``."""
         live = await self.find(user, id)
-        if live.task is not None and not live.is_over:
+        if live.is_over:
+            return live
+        if self.jobs is not None:
+            await self.jobs.stop(live)
+            live = await self.wait(user, live, STOP_SECONDS)
+        elif live.task is not None:
             live.task.cancel()
             await asyncio.wait([live.task], timeout=STOP_SECONDS)
         return live
+
+    async def wait(self, user: User, live: LiveRun, seconds: float) -> LiveRun:
+        """Return a run when it is over, or as it is after ``seconds``."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(live.over.wait(), seconds)
+        return live if live.is_own else await self.find(user, live.id)
 
     def unkept_of(self, user: User) -> list[LiveRun]:
         """Return the runs of a user that the history does not have."""
@@ -423,7 +536,7 @@ async def list_readers(runs: Runs, user: User, id: str) -> ReaderList:
     names = await asyncio.to_thread(runs.keeper.history.readers, live.past.number, user.name) if live.is_kept else ()
     others = [
         name
-        for name, other in runs.serving.users.by_name.items()
+        for name, other in (await runs.serving.users.by_name()).items()
         if name not in (user.name, *names) and may_see(other, live.past.sight, runs.pool)
     ]
     return ReaderList(readers=tuple(names), others=tuple(others))
@@ -432,7 +545,7 @@ async def list_readers(runs: Runs, user: User, id: str) -> ReaderList:
 async def show_run_to_user(runs: Runs, user: User, id: str, body: ReaderBody) -> ReaderList:
     """Let another user read a run, or no longer. Raise SetupError if that user may not see all that it saw."""
     live = await runs.find_kept(user, id)
-    other = runs.serving.users.by_name.get(body.name)
+    other = (await runs.serving.users.by_name()).get(body.name)
     if not body.end and (other is None or body.name == user.name):
         raise SetupError(f"There is no other user {body.name!r}.")
     if not body.end and other is not None and not may_see(other, live.past.sight, runs.pool):
@@ -461,5 +574,5 @@ async def verify_live_run(runs: Runs, user: User, id: str) -> Verification:
     live = await find_readable_run(runs, user, id)
     names = choose_connections(live.connections, runs.connections(user))
     runs.places.check()
-    async with runs.places:
+    async with runs.places.one(user.name):
         return await verify_trace(live.entries, await runs.pool.data(names, user.reader))

@@ -5,7 +5,7 @@ Every request meets it before anything reads the request:
     Host      one of ours, else 421: a name that was made to lead here (DNS rebinding) gets nothing
     Origin    our own page or none, else 403
     body      JSON, plain, of one length, small, and soon there, else 415, 400, 413 or 408
-    token     where there are users, in a header or a cookie, else 401; only hashes of tokens are kept
+    user      where there are users, by a token, a cookie or a proxy's header, else 401; only hashes of tokens are kept
 
 Connections have deadlines and caps before the guard can judge anything of a request (``server.connections``):
 
@@ -20,26 +20,19 @@ somebody else out. A connection whose request is being answered is never closed 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import ipaddress
-import re
-import secrets
 import socket
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
-from decisor.errors import SetupError
-from decisor.session.access import ANYBODY as SEES_ALL
-from decisor.session.access import Reader
+from decisor.server.identity import LOGIN, Refusal
+from decisor.server.users import User, Users
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -112,154 +105,6 @@ def hosts_of(host: str, port: int, others: Sequence[str] = ()) -> Hosts:
     return Hosts(local | own, proxied, numbers=port)
 
 
-NAME = re.compile(r"[A-Za-z0-9][\w.@-]{0,63}")
-DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-MOST_SESSIONS = 10_000
-
-
-@dataclass(frozen=True)
-class User:
-    """A user of the server."""
-
-    name: str = ""
-    """Name; '' if there is only one user."""
-    connections: tuple[str, ...] | None = None
-    """Names of connections that the user may use, None for all."""
-    reader: Reader = SEES_ALL
-    """Limits on rows and columns."""
-
-    def may_use(self, connection: str) -> bool:
-        return self.connections is None or connection in self.connections
-
-    @property
-    def sees_all(self) -> bool:
-        """Whether no connection, row or column is kept from the user."""
-        return self.connections is None and not (self.reader.rows or self.reader.mask)
-
-
-ANYBODY = User()
-
-
-@dataclass(eq=False)
-class Users:
-    """The users of a server and their sessions."""
-
-    by_digest: Mapping[str, User] = field(default_factory=dict)
-    """User of each hash of a token. If empty, everybody is the same user and no token is needed."""
-    sessions: dict[str, User] = field(default_factory=dict)
-    """User of each hash of a cookie."""
-
-    @property
-    def is_open(self) -> bool:
-        return not self.by_digest
-
-    @property
-    def by_name(self) -> Mapping[str, User]:
-        """Users that have a name, by that name."""
-        return {user.name: user for user in self.by_digest.values() if user.name}
-
-    def of_token(self, token: str) -> User | None:
-        """Return the user of a token, or None. Every hash is compared, so that the time says nothing about it."""
-        digest, match = digest_of_token(token), None
-        for other, user in self.by_digest.items():
-            if hmac.compare_digest(digest, other):
-                match = user
-        return match
-
-    def of(self, authorization: str, cookie: str) -> User | None:
-        """Return the user of a request; None if it has no right to anything."""
-        if self.is_open:
-            return ANYBODY
-        scheme, _, token = authorization.partition(" ")
-        if scheme.lower() == "bearer":
-            return self.of_token(token.strip())
-        return self.sessions.get(digest_of_token(cookie)) if cookie else None
-
-    def begin(self, user: User) -> str:
-        """Begin a session and return its cookie."""
-        # The oldest session ends, so that sessions without number fill no memory.
-        while len(self.sessions) >= MOST_SESSIONS:
-            self.sessions.pop(next(iter(self.sessions)))
-        cookie = new_token()
-        self.sessions[digest_of_token(cookie)] = user
-        return cookie
-
-    def end(self, cookie: str) -> None:
-        self.sessions.pop(digest_of_token(cookie), None)
-
-
-def new_token() -> str:
-    """Return 256 random bits as text that fits a URL and a header."""
-    return secrets.token_urlsafe(32)
-
-
-def digest_of_token(token: str) -> str:
-    """Return the hash of a token.
-
-    >>> digest_of_token("a")[:16]
-    'sha256:ca978112c'
-    """
-    return f"sha256:{hashlib.sha256(token.encode('utf-8', 'replace')).hexdigest()}"
-
-
-def users_of_token(token: str) -> Users:
-    return Users({digest_of_token(token): ANYBODY})
-
-
-def read_users(path: Path, connections: Sequence[str]) -> Users:
-    """Read users from a TOML file.
-
-    It has a table for each user, with ``token`` (``sha256:...``) and ``connections`` (all without it).
-
-    Raises:
-        SetupError: it cannot be read, or a user in it cannot be used.
-    """
-    try:
-        tables = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SetupError(f"Cannot read the users in {path}: {error}") from error
-    users: dict[str, User] = {}
-    for name, table in tables.items():
-        digest, user = parse_user(path, name, table, connections)
-        if digest in users:
-            raise SetupError(f"{path}: {name} and {users[digest].name} have one token.")
-        users[digest] = user
-    if not users:
-        raise SetupError(f"{path} names no user. Make one with: decisor serve --new-user NAME")
-    return Users(users)
-
-
-def parse_user(path: Path, name: str, table: object, connections: Sequence[str]) -> tuple[str, User]:
-    """Return the hash of a user's token, and the user; raise SetupError if the table does not fit."""
-    if not NAME.fullmatch(name) or not isinstance(table, dict):
-        raise SetupError(f"{path}: {name!r:.80} is no user: write [NAME] with token and connections below it.")
-    digest, names = table.get("token"), table.get("connections")
-    if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
-        raise SetupError(f"{path}: the token of {name} is sha256:..., as decisor serve --new-user {name} prints it.")
-    if more := sorted(table.keys() - {"token", "connections", "rows", "mask", "reveal"}):
-        raise SetupError(f"{path}: {name} has token, connections, rows, mask and reveal, and no {more[0]}.")
-    reader = parse_user_reader(path, name, table)
-    if names is None:
-        return digest, User(name, None, reader)
-    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-        raise SetupError(f"{path}: the connections of {name} are a list of names.")
-    if unknown := [one for one in names if one not in connections]:
-        raise SetupError(f"{path}: {name} has {unknown[0]!r}, and there is {', '.join(connections) or 'none'}.")
-    return digest, User(name, tuple(names), reader)
-
-
-def parse_user_reader(path: Path, name: str, table: Mapping[str, object]) -> Reader:
-    """Return the user's limits on rows and columns; raise SetupError if they cannot be read."""
-    rows, mask, reveal = table.get("rows", {}), table.get("mask", []), table.get("reveal", False)
-    if not isinstance(rows, dict) or not all(isinstance(one, str) for one in rows.values()):
-        raise SetupError(f"{path}: rows of {name} are conditions by table: rows = {{ orders = \"region = 'EU'\" }}")
-    if not isinstance(mask, list) or not all(isinstance(one, str) for one in mask):
-        raise SetupError(f'{path}: mask of {name} is a list of columns: mask = ["customers.email"]')
-    if not isinstance(reveal, bool):
-        raise SetupError(f"{path}: reveal of {name} is true or false.")
-    return Reader(name, tuple(rows.items()), tuple(mask), reveal)
-
-
 MOST_BYTES, MOST_FILE = 2**20, 100 * 2**20
 """Bytes of a body of JSON, and of an uploaded file."""
 BODY_SECONDS = 10.0
@@ -279,14 +124,6 @@ HEADERS: Mapping[bytes, bytes] = {
 }
 """Headers of every response that has set none of the same name."""
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
-
-
-class Refusal(Exception):
-    """A refusal of a request, with its status and one line for the client."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 @dataclass(frozen=True)
@@ -325,7 +162,7 @@ class RequestGuard:
             check_request_origin(scope, heads, self.hosts, self.inside)
             is_file = bool(self.files) and scope["method"] == "PUT" and scope["path"].startswith(self.files)
             check_body_headers(scope, heads, is_file)
-            scope["decisor_user"] = self.user_of(scope["path"], heads)
+            scope["decisor_user"] = await self.user_of(scope, heads)
             # The whole body is read here, so that its limits hold for every route but that of files.
             is_read = scope["method"] in CHANGING and not is_file
             body = await read_request_body(receive) if is_read else b""
@@ -334,11 +171,15 @@ class RequestGuard:
             return
         await self.app(scope, replay_body(body, receive) if is_read else receive, send)
 
-    def user_of(self, path: str, heads: Headers) -> User | None:
-        """Return the user of a request; None if it may be anybody's. Raise Refusal if the request needs a token."""
+    async def user_of(self, scope: Scope, heads: Headers) -> User | None:
+        """Return the user of a request; None if it may be anybody's. Raise Refusal if the request needs a user."""
+        if not scope["path"].startswith(self.inside) or scope["path"] == self.free:
+            return None
         cookie = cookie_of(heads.get("cookie", ""), self.cookie) if self.cookie else ""
-        user = self.users.of(heads.get("authorization", ""), cookie)
-        if user is None and path.startswith(self.inside) and path != self.free:
+        user = await self.users.of(heads, cookie, (scope["client"] or ("",))[0])
+        if user is None and self.users.login and self.cookie:
+            raise Refusal(401, f"Sign in first, at {self.users.login.address}{LOGIN}.", LOGIN)
+        if user is None:
             raise Refusal(401, f"This needs a token: {self.enter}, as Authorization: Bearer TOKEN.")
         return user
 
@@ -434,4 +275,5 @@ def with_headers(send: Send) -> Send:
 def refusal_response(refusal: Refusal) -> JSONResponse:
     # What is left of an unread body must not be taken for a request.
     headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if refusal.status == 401 else {})
-    return JSONResponse({"error": str(refusal)}, refusal.status, headers)
+    content = {"error": str(refusal)} | ({"login": refusal.login} if refusal.login else {})
+    return JSONResponse(content, refusal.status, headers)

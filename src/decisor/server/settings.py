@@ -7,9 +7,12 @@ has not sent yet.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import heapq
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, fields
+from itertools import count
 from typing import Any
 
 from decisor.errors import SetupError
@@ -17,7 +20,7 @@ from decisor.history.store import History
 from decisor.llms.providers import read_spec
 from decisor.runtime.budget import Limits
 from decisor.server.live import LiveRun
-from decisor.server.security import Users
+from decisor.server.users import User, Users
 from decisor.session.sources import Sources
 from decisor.system.secrets import redact
 
@@ -31,23 +34,28 @@ class Full(Exception):
 
 @dataclass(eq=False)
 class Places:
-    """A limit on the runs at once, to be entered around each run."""
+    """A limit on the runs at once. Of those who wait, the one with the fewest runs before theirs goes first."""
 
     most: int = AT_ONCE
     """Number of runs at once."""
     line: int = IN_LINE
     """Number of runs that may wait."""
-    waiting: int = 0
-    """Number of runs that wait."""
-    inside: asyncio.Semaphore = field(init=False)
+    taken: int = 0
+    heap: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
+    """Runs that wait: how many of the same person were before it, its number, and what wakes it."""
+    of_owner: Counter[str] = field(default_factory=Counter)
+    """Number of runs of each person that wait or go on."""
+    numbers: count[int] = field(default_factory=count)
 
-    def __post_init__(self) -> None:
-        self.inside = asyncio.Semaphore(self.most)
+    @property
+    def waiting(self) -> int:
+        """Number of runs that wait."""
+        return sum(not turn.done() for _, _, turn in self.heap)
 
     @property
     def are_taken(self) -> bool:
         """Whether a new run has to wait."""
-        return self.inside.locked()
+        return self.taken >= self.most
 
     @property
     def has_room(self) -> bool:
@@ -59,15 +67,41 @@ class Places:
         if not self.has_room:
             raise Full(f"{self.line:,} runs wait already: try again later.")
 
-    async def __aenter__(self) -> None:
-        self.waiting += 1
+    @asynccontextmanager
+    async def one(self, owner: str = "") -> AsyncIterator[None]:
+        """Wait for a place, and keep it within the block."""
+        self.of_owner[owner] += 1
         try:
-            await self.inside.acquire()
+            await self.take(self.of_owner[owner])
+            try:
+                yield
+            finally:
+                self.leave()
         finally:
-            self.waiting -= 1
+            self.of_owner[owner] -= 1
 
-    async def __aexit__(self, *error: object) -> None:
-        self.inside.release()
+    async def take(self, before: int) -> None:
+        if not self.are_taken:
+            self.taken += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self.heap, (before, next(self.numbers), turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            # The place that it had just been given goes to the next.
+            if turn.done() and not turn.cancelled():
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Give a place to the next that waits."""
+        while self.heap:
+            _, _, turn = heapq.heappop(self.heap)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self.taken -= 1
 
 
 NO_LLM = "none"
@@ -95,19 +129,24 @@ class ServerSettings:
     takes_files: bool = True
     """Whether people may bring files of their own; they lie beside the history."""
 
-    def llm_of(self, name: str) -> str | None:
+    def llms_for(self, user: User) -> Mapping[str, str]:
+        """Return the LLMs that a user may use."""
+        return {name: spec for name, spec in self.llms.items() if user.llms is None or name in user.llms}
+
+    def llm_of(self, name: str, user: User) -> str | None:
         """Return the LLM spec for a client's name; None for the LLM of the environment.
 
         Raises:
-            SetupError: there is no LLM of the name.
+            SetupError: there is no LLM of the name, or the user may not use it.
         """
+        llms = self.llms_for(user)
         if name == NO_LLM:
             return NO_LLM
         if not name:
-            return next(iter(self.llms.values()), None)
-        if name not in self.llms:
-            raise SetupError(f"There is no LLM {name!r:.200}; there is {', '.join([*self.llms, NO_LLM])}.")
-        return self.llms[name]
+            return next(iter(llms.values()), None if user.llms is None else NO_LLM)
+        if name not in llms:
+            raise SetupError(f"There is no LLM {name!r:.200}; there is {', '.join([*llms, NO_LLM])}.")
+        return llms[name]
 
     def name_of(self, spec: str) -> str:
         """Return the name of the LLM with this spec; any other text as it is."""

@@ -20,7 +20,7 @@ from decisor.semantics.readings import OpenReading
 from decisor.server.live import LiveRun, Pending, Subject, state_for_client
 from decisor.server.responses import ChangeReply, Mark, RunLine, RunReply, ServerReply, Waiting, WaitingWords
 from decisor.server.runs import Runs
-from decisor.server.security import User
+from decisor.server.users import User
 from decisor.session.result import build_recorded_result
 from decisor.system.serialization import json_text
 from decisor.system.wording import format_count

@@ -18,7 +18,9 @@ from typing import IO
 
 from decisor.databases.files.store import KINDS, forget_place, import_place, split_file_options, table_name_of_file
 from decisor.errors import Error, SetupError
-from decisor.server.security import MOST_FILE, Refusal, User
+from decisor.server.identity import Refusal
+from decisor.server.security import MOST_FILE
+from decisor.server.users import User
 from decisor.session.pool import Pool
 from decisor.session.sources import RESERVED, build_sources
 from decisor.system.storage import make_private_folder

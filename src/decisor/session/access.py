@@ -12,6 +12,7 @@ import dataclasses
 import getpass
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -100,6 +101,17 @@ class Reader:
     """Masked columns, as table.column."""
     reveal: bool = False
     """Whether the result has values in place of tokens."""
+    groups: tuple[str, ...] = ()
+    """Groups that the person is in."""
+
+    def role(self, role: str) -> str:
+        """Return the role of a connection for this person; it stays as it is where the person does not say it.
+
+        >>> Reader("ann", groups=("sales",)).role("app_{user}"), Reader("ann", groups=("hr", "it")).role("{group}")
+        ('app_ann', '{group}')
+        """
+        own = {"{user}": self.name, "{group}": self.groups[0] if len(self.groups) == 1 else ""}
+        return re.sub(r"\{user\}|\{group\}", lambda match: own[match[0]] or match[0], role)
 
 
 ANYBODY = Reader()
@@ -108,7 +120,7 @@ ANYBODY = Reader()
 def restrict_sources_to_reader(reader: Reader, sources: Sources) -> Sources:
     """Return the sources as a reader may see them. Raises SetupError as ``restrict_sources``."""
     audit = next((source.audit.path for source in sources.places if source.audit), None)
-    has_limits = reader.rows or reader.mask or reader.reveal or audit
+    has_limits = reader.rows or reader.mask or reader.reveal or audit or any(one.role for one in sources.places)
     return restrict_sources(sources, reader, audit) if has_limits else sources
 
 
@@ -122,7 +134,7 @@ def restrict_sources(sources: Sources, reader: Reader = ANYBODY, audit: str | Pa
     """
     conditions, columns = split_row_conditions(reader.rows), list(split_names(reader.mask))
     log = Audit(Path(audit), reader.name or system_user_name()) if audit is not None else None
-    if not (conditions or columns or reader.reveal or log or any(source.connection for source in sources.places)):
+    if not (conditions or columns or reader.reveal or log or any(one.connection or one.role for one in sources.places)):
         return sources
     # A name that matches no source would keep nothing back, in silence.
     for name in [*(name for name, _ in conditions), *columns]:
@@ -138,7 +150,7 @@ def restrict_sources(sources: Sources, reader: Reader = ANYBODY, audit: str | Pa
             "No column is masked, so there is nothing to reveal. Name columns with --mask TABLE.COLUMN, "
             "or leave out --reveal (reveal=True)."
         )
-    return replace(sources, places=places)
+    return replace(sources, places=tuple(replace(one, role=reader.role(one.role)) for one in places))
 
 
 def split_row_conditions(rows: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -177,7 +189,8 @@ def restrict_source(
         columns += split_names(tuple(source.connection.mask))
     policy = replace(policy, rows=tuple(dict.fromkeys(own)), mask=tuple(dict.fromkeys(columns)))
     check_source_policy(source, policy)
-    return replace(source, policy=policy, audit=audit)
+    # Without rules it stays the same source, which all readers share; another key would make it another one.
+    return replace(source, policy=policy or source.policy, audit=audit)
 
 
 def check_source_policy(source: Source, policy: Policy) -> None:

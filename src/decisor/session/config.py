@@ -62,7 +62,7 @@ def read_named_secret(name: str) -> str:
     if name.startswith("keyring:"):
         return read_keyring_secret(name.removeprefix("keyring:"))
     if not (value := os.environ.get(name)):
-        raise SetupError(f"decisor.toml names ${{{name}}}, and the environment variable {name} is not set.")
+        raise SetupError(f"${{{name}}} is named in a file, and the environment variable {name} is not set.")
     return value
 
 
@@ -129,6 +129,8 @@ class Connection:
     """Limit of one query, as ``--max-scan``."""
     seconds: Annotated[float, Gt(0)] = 0.0
     """Time limit of one query, 0 for the usual one."""
+    role: str = ""
+    """Role of the database that queries run in, with {user} or {group} for who asks; '' for the account's own."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings of a retriever that ``url`` names by its import path."""
     folder: Annotated[str, SectionName()] = ""

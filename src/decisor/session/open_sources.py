@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import os
+import re
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -21,6 +22,7 @@ from decisor.errors import SetupError
 from decisor.graphs.cypher import CypherTool, normalize_graph_label
 from decisor.runtime.budget import MaxScan, parse_max_scan
 from decisor.sandbox.engine import Caps, bare_table_name, build_policy
+from decisor.sandbox.engines import load_engine, parse_url
 from decisor.session.access import (
     Reader,
     check_source_policy,
@@ -118,6 +120,11 @@ async def open_source(source: Source, sources: Sources | None = None) -> Tool:
     Raises SetupError if it cannot be opened, lacks a table that is named, or cannot keep to its limits.
     """
     connection = source.connection
+    if re.search(r"\{user\}|\{group\}", source.role):
+        raise SetupError(
+            f"{source.name} is read in the role {source.role} of who asks. Serve it with decisor serve --users FILE, "
+            "to people with a name, and for {group} with one group."
+        )
     # Nobody can leave out the rules of a config file. Where there is a policy, restrict_sources has put them into it.
     if connection is not None and not source.policy:
         policy = build_policy({}, split_names(tuple(connection.mask)))
@@ -135,6 +142,8 @@ async def open_source(source: Source, sources: Sources | None = None) -> Tool:
 
 
 async def open_source_by_form(source: Source, sources: Sources) -> Tool:
+    if source.role and source.form != "sql":
+        raise SetupError(f"{source.name} is no database with roles: leave role out, or use an account of its own.")
     if source.form == "passages":
         from decisor.session.documents import open_documents_for_reader
 
@@ -148,6 +157,8 @@ async def open_source_by_form(source: Source, sources: Sources) -> Tool:
         return await CypherTool.open(source.place, source.name, caps, denied, tables, source.audit)
     store = await asyncio.to_thread(import_place, source.place) if names_files(source.place) else None
     place = store.url if store else source.place
+    if source.role:
+        caps = replace(caps or Caps(seconds=load_engine(parse_url(place)[0]).seconds), role=source.role)
     tool = await SqlTool.open(place, source.name, caps, denied, tables, source.policy, source.audit)
     if store is not None:
         # The tool reads a copy of the files, which does not know how they were read.

@@ -110,6 +110,8 @@ class LLMs:
     by_spec: dict[str, LLM] = field(default_factory=dict)
     """LLMs opened here."""
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    wrap: Callable[[LLM], LLM] | None = None
+    """Puts something before each LLM that is opened here, such as who pays."""
 
     async def get(self, llm: LLM | LLMSpec | str | None) -> LLM | None:
         """Return the LLM that is named or given, else the environment's (``DECISOR_LLM`` and so on).
@@ -151,7 +153,7 @@ class LLMs:
                 if llm is None:
                     return None
                 self.by_spec[key] = llm
-        return self.by_spec[key]
+        return self.wrap(self.by_spec[key]) if self.wrap else self.by_spec[key]
 
     async def close(self) -> None:
         from decisor.llms.shared import close_llm

@@ -49,6 +49,8 @@ class Source:
     """File that notes its queries."""
     max_scans: tuple[MaxScan, ...] = ()
     """Limits on each query, beside its connection's."""
+    role: str = ""
+    """Role of the database that queries run in, with {user} or {group} until it is known who asks."""
 
     @property
     def label(self) -> str:
@@ -140,7 +142,8 @@ def build_source(place: str | Connection, form: SourceForm | None = None) -> Sou
     else:
         (name, url), connection = split_place_name(place), None
     # Files are read into a database that is asked in SQL.
-    return Source(form or ("sql" if names_files(url) else query_language(url)), url, name, connection)
+    form = form or ("sql" if names_files(url) else query_language(url))
+    return Source(form, url, name, connection, role=connection.role if connection else "")
 
 
 def apply_connections(sources: Sources) -> Sources:

@@ -11,6 +11,7 @@ import dataclasses
 import json
 import math
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
@@ -182,6 +183,9 @@ class SectionName:
         raise PydanticOmit
 
 
+BUILDING = threading.RLock()
+
+
 @dataclasses.dataclass(frozen=True)
 class DocumentFormat(Generic[T]):
     """The format of a JSON or TOML document, given by a dataclass.
@@ -218,7 +222,9 @@ class DocumentFormat(Generic[T]):
 
     @cached_property
     def adapter(self) -> TypeAdapter[T]:
-        return self.build_adapter()
+        # pydantic's classes are unfinished while a thread builds an adapter of them.
+        with BUILDING:
+            return self.build_adapter()
 
     def build_adapter(self, has_descriptions: bool = False) -> TypeAdapter[T]:
         from pydantic import ConfigDict, TypeAdapter

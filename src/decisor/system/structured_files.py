@@ -9,6 +9,8 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -116,12 +118,13 @@ class TomlFile:
                 if isinstance(section, dict):
                     section[SECTION_NAME] = name
 
-    def decode(self, layout: DocumentFormat[T], document: str = "") -> T:
-        """Decode the content; raise FileFault with all faults. document: its kind in words, for complaints."""
+    def decode(self, layout: DocumentFormat[T], document: str = "", table: DocumentPath = ()) -> T:
+        """Decode the content, or one table of it; raise FileFault with all faults. document: its kind in words."""
         try:
-            return layout.decode_value(self.content)
+            return layout.decode_value(reduce(getitem, table, self.content))
         except DecodeError as error:
-            raise FileFault(sorted(self.locate(path, words, document) for path, words in error.faults)) from error
+            faults = [self.locate((*table, *path), words, document) for path, words in error.faults]
+            raise FileFault(sorted(faults)) from error
 
     def locate(self, path: DocumentPath, words: str, document: str = "") -> tuple[int, str]:
         """Return the line of a fault, and its complaint with the keys that lead to it."""

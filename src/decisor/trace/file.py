@@ -102,15 +102,21 @@ def trace_line_format() -> DocumentFormat[TraceLine[str, Event]]:
     return DocumentFormat(Annotated[Union[lines], Field(discriminator="event")])  # type: ignore[arg-type]  # noqa: UP007
 
 
-def read_entries(lines: Iterable[str | bytes]) -> Iterator[TraceEntry]:
+Prompts = dict[int, Sequence[Message]]
+"""Prompts of a trace by the number of their entry, for later ones that say only what they add."""
+
+
+def read_entries(lines: Iterable[str | bytes], before: Prompts | None = None) -> Iterator[TraceEntry]:
     """Read entries from the lines of one trace, with every prompt whole. Lines of a run store have no first line.
+
+    before: prompts of earlier lines, for a trace that is read in parts; it gets those of these lines.
 
     Raises:
         SetupError: if the trace is of another version.
         ValueError, LookupError: if a line is no entry, or builds on one that is not there.
     """
     decode = trace_line_format().decode
-    prompts: dict[int, Sequence[Message]] = {}
+    prompts = {} if before is None else before
     for at, text in enumerate(lines):
         if not at and isinstance(head := json.loads(text), dict) and MARK in head:
             if head[MARK] != VERSION:

@@ -63,7 +63,10 @@ def open_engine_database(name: str, url: str, caps: Caps) -> EngineDatabase:
         SetupError: no such engine, its package is missing, or the database cannot be opened.
     """
     try:
-        return load_engine(name).connect(url, caps)
+        engine = load_engine(name)
+        if caps.role and not engine.has_roles:
+            raise SetupError(f"{engine.title} sets no role here: leave role out, or use an account of its own.")
+        return engine.connect(url, caps)
     except ModuleNotFoundError as error:
         what = f"{load_engine(name).title} needs {error.name}"
         raise (

@@ -167,6 +167,8 @@ class Mysql:
     url: str
     guard: SqlGuard
     db: pymysql.Connection
+    role: str = ""
+    """Role that every statement runs in; '' for that of the account."""
 
     def check(self, statement: str) -> str:
         return self.guard.check(statement)
@@ -177,7 +179,7 @@ class Mysql:
 
         if not self.db.open:
             try:
-                self.db = open_mysql(self.url)
+                self.db = open_mysql(self.url, role=self.role)
             except pymysql.Error as error:
                 raise ToolError(f"MySQL/MariaDB cannot be reached: {error.args[-1]}", outage=True) from error
         clean = False
@@ -206,7 +208,7 @@ class Mysql:
             self.db.close()
 
     def cancel(self) -> None:
-        other = open_mysql(self.url, CANCEL_SECONDS)
+        other = open_mysql(self.url, CANCEL_SECONDS, self.role)
         with other, other.cursor() as cursor:
             # KILL takes no parameter; int() is the guard.
             cursor.execute(f"KILL QUERY {int(self.db.thread_id())}")
@@ -258,8 +260,11 @@ def is_server_error(code: object) -> bool:
     return isinstance(code, int) and code >= 1000 and not 2000 <= code < 3000
 
 
-def open_mysql(url: str, seconds: int = CONNECT_SECONDS) -> pymysql.Connection:
-    """Open a connection to MySQL or MariaDB. Raises SetupError if the URL has an unknown option."""
+def open_mysql(url: str, seconds: int = CONNECT_SECONDS, role: str = "") -> pymysql.Connection:
+    """Open a connection to MySQL or MariaDB.
+
+    Raises SetupError if the URL has an unknown option, or the role is another one's.
+    """
     import pymysql
 
     parts, settings = urlsplit(url), parse_url_options(url, OPTIONS)
@@ -278,7 +283,8 @@ def open_mysql(url: str, seconds: int = CONNECT_SECONDS) -> pymysql.Connection:
             port=parts.port or 3306,
             user=unquote(parts.username or "root"),
             password=unquote(parts.password or ""),
-            database=database or None,
+            # The account itself may see no database: it is chosen in the role.
+            database=None if role else database or None,
             charset="utf8mb4",
             connect_timeout=seconds,
             read_timeout=seconds,
@@ -290,6 +296,16 @@ def open_mysql(url: str, seconds: int = CONNECT_SECONDS) -> pymysql.Connection:
         raise SetupError(
             f"MySQL/MariaDB cannot be reached: {error.strerror or error} {error.filename or ''}"
         ) from error
+    if role:
+        with db.cursor() as cursor:
+            cursor.execute(f"SET ROLE `{role.replace('`', '``')}`")
+            cursor.execute("SELECT CURRENT_ROLE()")
+            found = cursor.fetchone()
+        # A role `none` or `all` would be none and all of the account's; MySQL adds the host.
+        if found not in ((role,), (f"`{role}`@`%`",)):
+            db.close()
+            raise SetupError(f"MySQL/MariaDB cannot be read in the role {role!r:.80}. See docs/access.md, Roles.")
+        db.select_db(database)
     # PyMySQL's read_timeout, which was for opening, would cut off any longer query.
     db._read_timeout = None  # a query has the limit of its caps, and the parent's clock
     return db
@@ -312,7 +328,7 @@ def connect_mysql(url: str, caps: Caps) -> Mysql:
     import sqlglot.dialects.mysql  # noqa: F401  warm: the first query should not pay for it
 
     try:
-        db = open_mysql(url)
+        db = open_mysql(url, role=caps.role)
 
         def rows(query: str) -> list[tuple[object, ...]]:
             with db.cursor() as cursor:
@@ -325,7 +341,7 @@ def connect_mysql(url: str, caps: Caps) -> Mysql:
         guard = build_guard(dialect, caps, rows)
     except pymysql.Error as error:
         raise SetupError(f"MySQL/MariaDB cannot be reached: {error.args[-1]}") from error
-    return Mysql(url, guard, db)
+    return Mysql(url, guard, db, caps.role)
 
 
 ENGINE = Engine(
@@ -337,4 +353,5 @@ ENGINE = Engine(
     server=True,
     probe="SELECT 1",
     dialect=DIALECT,
+    has_roles=True,
 )

@@ -21,6 +21,7 @@ from decisor.sandbox.dialect import COMMON, INFORMATION_SCHEMA, Dialect, Queries
 from decisor.sandbox.engine import Caps, ConnectionLost, Engine
 from decisor.sandbox.sql_guard import SqlGuard, build_guard
 from decisor.sandbox.wire import bind_parameters, build_capped_table
+from decisor.system.text import quote_identifier
 from decisor.types import Table, Value
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ CANCEL_SECONDS, LOOK_SECONDS = 3, 1
 LONGEST_NAME = 63
 BEGIN = """BEGIN READ ONLY; SET LOCAL statement_timeout = {ms}; SET LOCAL lock_timeout = {lock};
 SET LOCAL idle_in_transaction_session_timeout = '60s'"""
+IN_ROLE = """SELECT current_user::text = %s::text AND current_user <> session_user, r.rolsuper
+FROM pg_catalog.pg_roles AS r WHERE r.rolname = session_user"""
 END = "ROLLBACK; SELECT pg_advisory_unlock_all()"
 OPTION = r"(FORMAT\s+(TEXT|JSON|YAML|XML)|(COSTS|VERBOSE)(\s+(ON|OFF|TRUE|FALSE))?)"
 AS_TEXT = (
@@ -234,6 +237,8 @@ class Postgres:
     url: str
     guard: SqlGuard
     db: Connection
+    role: str = ""
+    """Role that every statement runs in; '' for that of the account."""
 
     def check(self, statement: str) -> str:
         return self.guard.check(statement)
@@ -243,15 +248,18 @@ class Postgres:
 
         if self.db.closed:
             try:
-                self.db = connect_psycopg(self.url)
+                self.db = connect_psycopg(self.url, self.role)
             except psycopg.Error as error:
                 why = " ".join(str(error).split())
                 raise ToolError(f"PostgreSQL cannot be reached: {why}", outage=True) from error
         text = bind_parameters(statement, parameters, "%({})s").rstrip().rstrip(";")
         try:
             # One round trip for the limits, and none of them outlives the transaction.
+            begin = BEGIN.format(ms=max(1, int(caps.seconds * 1000)), lock=max(1, int(caps.seconds * 800)))
+            # Again for each: a pool between us and the server may hand over the connection of another role.
+            role = f"; SET LOCAL ROLE {quote_identifier(self.role)}" if self.role else ""
             with self.db.cursor() as cursor:
-                cursor.execute(BEGIN.format(ms=max(1, int(caps.seconds * 1000)), lock=max(1, int(caps.seconds * 800))))
+                cursor.execute((begin + role).encode())
                 # DECLARE CURSOR takes queries only.
                 if text.lstrip().upper().startswith(("EXPLAIN", "SHOW")):
                     return self._whole(cursor, text, caps)
@@ -320,8 +328,11 @@ def is_garbled_reply(error: Exception) -> bool:
     return isinstance(error, psycopg.Error) and error.sqlstate is None and not ours
 
 
-def connect_psycopg(url: str) -> Connection:
-    """Open a connection that reads text as UTF-8. Without that, a database of the encoding SQL_ASCII gives bytes."""
+def connect_psycopg(url: str, role: str = "") -> Connection:
+    """Open a connection that reads text as UTF-8. Without that, a database of the encoding SQL_ASCII gives bytes.
+
+    Raises SetupError if it cannot read in the role alone.
+    """
     import psycopg
     from psycopg.types.string import TextLoader
 
@@ -334,6 +345,8 @@ def connect_psycopg(url: str) -> Connection:
         keepalives_idle=30,
         client_encoding="UTF8",
     )
+    if role:
+        set_postgres_role(db, role)
     for name in AS_TEXT.split():
         if psycopg.adapters.types.get(name) is not None:
             db.adapters.register_loader(name, TextLoader)
@@ -344,17 +357,29 @@ def connect_psycopg(url: str) -> Connection:
     return db
 
 
+def set_postgres_role(db: Connection, role: str) -> None:
+    """Set the role of a connection; raise SetupError unless its statements then have the rights of the role alone."""
+    db.execute(f"SET ROLE {quote_identifier(role)}")
+    # A role "none" is the account itself, and a long name is cut to another's: ask which role it is. A superuser may
+    # take every role, so a person's name could be that of any.
+    is_role, is_superuser = db.execute(IN_ROLE, (role,)).fetchall()[0]
+    if not is_role or is_superuser:
+        db.close()
+        why = "its account is a superuser" if is_superuser else "that is another role, or the account itself"
+        raise SetupError(f"PostgreSQL cannot be read in the role {role!r:.80}: {why}. See docs/access.md, Roles.")
+
+
 def connect_postgres(url: str, caps: Caps) -> Postgres:
     """Open a PostgreSQL database. Raises SetupError if the server does not answer or refuses the account."""
     import psycopg
     import sqlglot.dialects.postgres  # noqa: F401  warm: the first query should not pay for it
 
     try:
-        db = connect_psycopg(url)
+        db = connect_psycopg(url, caps.role)
         guard = build_guard(DIALECT, caps, lambda query: db.execute(query.encode()).fetchall())
     except psycopg.Error as error:
         raise SetupError(f"PostgreSQL cannot be reached: {' '.join(str(error).split())}") from error
-    return Postgres(url, guard, db)
+    return Postgres(url, guard, db, caps.role)
 
 
 ENGINE = Engine(
@@ -366,5 +391,6 @@ ENGINE = Engine(
     server=True,
     probe="SELECT 1",
     dialect=DIALECT,
+    has_roles=True,
     extra="postgres",
 )

@@ -22,6 +22,7 @@ export async function ask(path, body = undefined, method = body === undefined ? 
   if (!response.ok) {
     const error = new Error(value?.error ?? `The server answered ${response.status}.`);
     error.status = response.status;
+    error.login = value?.login;
     throw error;
   }
   return value;

@@ -35,7 +35,7 @@ async function show(is_move) {
     document.title = made.title ? `${made.title} – Decisor` : "Decisor";
     made.ready?.();
   } catch (error) {
-    if (error.status === 401) main.replaceChildren(token_form());
+    if (error.status === 401) main.replaceChildren(error.login ? login_form(error.login) : token_form());
     else main.replaceChildren(el("div.page", {}, el("h1", {}, "This cannot be shown"), fault(error.message),
       el("p", {}, el("a", { href: "/" }, "New decision"))));
   }
@@ -44,6 +44,13 @@ async function show(is_move) {
     main.focus({ preventScroll: true });
     say(document.title);
   }
+}
+
+function login_form(address) {
+  const next = encodeURIComponent(location.pathname + location.search);
+  return el("div.page", {}, el("h1", {}, "Sign in"), el("p.soft", {}, "Your organisation's sign-in page says who you are and what you may ask."),
+    el("p", {}, el("a.button.primary", { href: `${address}?next=${next}`, rel: "external" }, "Sign in")),
+    el("details", {}, el("summary", {}, "With a token"), token_form()));
 }
 
 function token_form() {
@@ -69,7 +76,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
   if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || link.target || link.hasAttribute("download")) return;
   const address = new URL(link.href instanceof Object ? link.href.baseVal : link.href, location.href);
-  if (address.origin !== location.origin || address.pathname.startsWith("/api/") || address.pathname === "/docs") return;
+  if (address.origin !== location.origin || address.pathname.startsWith("/api/") || ["/docs", "/login"].includes(address.pathname)) return;
   if (address.pathname === location.pathname && address.search === location.search && address.hash) return;
   event.preventDefault();
   go(address.pathname + address.search);

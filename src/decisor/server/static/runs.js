@@ -13,6 +13,7 @@ export function begin(choices) {
   pick("links").replaceChildren(
     ...models.map((one) => el("a", { href: `/models/${encodeURIComponent(one.name)}` }, `What if: ${one.label}`)),
     ...choices.evaluations.map((name) => el("a", { href: `/api/evaluations/${encodeURIComponent(name)}/page`, target: "_blank", rel: "noopener" }, `Evaluation: ${name}`)));
+  pick("links").append(...choices.budgets.filter((one) => one.warns).map((one) => el("p.budget", { role: "status" }, `Spent of the budget of ${one.name}: ${budget_words(one)}`)));
   mark_current();
   let timer = 0;
   pick("search").addEventListener("input", () => {
@@ -23,9 +24,14 @@ export function begin(choices) {
   watch();
 }
 
+function budget_words({ dollars, spent_dollars, tokens, spent_tokens }) {
+  const parts = [dollars && `$${spent_dollars.toFixed(2)} of $${dollars.toFixed(2)}`, tokens && `${spent_tokens.toLocaleString("en")} of ${tokens.toLocaleString("en")} tokens`];
+  return parts.filter(Boolean).join(", ");
+}
+
 async function leave() {
-  await ask("/api/session", undefined, "DELETE");
-  location.assign("/");
+  const { address } = await ask("/api/session", undefined, "DELETE");
+  location.assign(address || "/");
 }
 
 let source = null;

@@ -1,0 +1,180 @@
+"""Runs in a folder: a SQLite database, and a file for each trace.
+
+    FOLDER/history.db       facts for lists and searches
+    FOLDER/runs/12.jsonl    the trace of run 12, as ``decisor ask --trace`` writes it, from the moment that it begins
+
+The process that records a run holds a lock on its trace; the kernel drops the lock when the process ends, in whatever
+way. So a run whose process died is told from one that is under way.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from decisor.errors import SetupError
+from decisor.history.store import MIGRATIONS, Tables
+from decisor.system.storage import create_private, data_folder, make_private_folder, open_private
+from decisor.trace.events import TraceEntry
+from decisor.trace.file import TraceFile, read_trace
+
+if sys.platform != "win32":
+    import fcntl
+
+    def lock(file: TextIO) -> None:
+        """Lock a file until it is closed, if its file system has locks."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return
+
+    def is_locked(path: Path) -> bool:
+        try:
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            # A shared lock is refused only while the process that records holds its own.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(file)
+        return False
+
+else:
+
+    def lock(file: TextIO) -> None:
+        """Do nothing: Windows has no such locks."""
+
+    def is_locked(path: Path) -> bool:
+        return False
+
+
+BUSY_SECONDS = 30.0
+IDENTITY = "INTEGER PRIMARY KEY AUTOINCREMENT"
+
+
+@dataclass(eq=False)
+class TracePen:
+    """The trace file of a run under way."""
+
+    file: TextIO
+    trace: TraceFile
+
+    @property
+    def fault(self) -> str:
+        return self.trace.fault
+
+    def write(self, *entries: TraceEntry) -> None:
+        self.trace.write(*entries)
+
+    def close(self) -> None:
+        with suppress(OSError):  # told by the last write
+            self.file.close()
+
+
+class FolderPlace:
+    """A folder of runs, private to the person; a ``history.store.Place``."""
+
+    # A transaction takes the write lock of the whole file when it begins.
+    locking = ""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or data_folder()
+        self.name = str(self.folder)
+
+    def open_trace(self, number: int) -> TracePen:
+        file = open_private(self.trace_of(number))
+        # Other processes see by the lock that the run is under way.
+        lock(file)
+        try:
+            return TracePen(file, TraceFile(file))
+        except OSError:
+            with suppress(OSError):
+                file.close()
+            raise
+
+    def read_trace(self, number: int) -> Sequence[TraceEntry]:
+        path = self.trace_of(number)
+        return read_trace(path) if path.exists() else ()
+
+    def drop_traces(self, numbers: Sequence[int]) -> None:
+        with self.faults():
+            for number in numbers:
+                self.trace_of(number).unlink(missing_ok=True)
+
+    def sizes(self) -> Mapping[int, int]:
+        with os.scandir(self.folder / "runs") as files:
+            # The last six characters are .jsonl.
+            return {int(file.name[:-6]): size_of(file) for file in files if file.name[:-6].isdecimal()}
+
+    def size_of(self, number: int) -> int:
+        return size_of(self.trace_of(number))
+
+    def is_under_way(self, number: int) -> bool:
+        return is_locked(self.trace_of(number))
+
+    def trace_of(self, number: int) -> Path:
+        return self.folder / "runs" / f"{number}.jsonl"
+
+    @contextmanager
+    def transaction(self) -> Iterator[Tables]:
+        path = self.folder / "history.db"
+        with self.faults():
+            make_private_folder(self.folder)
+            make_private_folder(self.folder / "runs")
+            create_private(path)
+            # isolation_level=None: else sqlite3 would begin transactions itself, and deferred ones.
+            with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as database:
+                # Take the write lock now: a transaction that reads first fails at once if another process writes
+                # meanwhile.
+                database.execute("BEGIN IMMEDIATE")
+                prepare_history_tables(database)
+                yield database
+                # After an error it is not reached, and closing the database takes everything back.
+                database.execute("COMMIT")
+
+    @contextmanager
+    def faults(self) -> Iterator[None]:
+        """Raise SetupError for what goes wrong with the files."""
+        try:
+            yield
+        except OSError as error:
+            advice = "Set XDG_DATA_HOME to a folder that can be written."
+            raise SetupError(f"Cannot use the history in {self.folder}: {error.strerror}. {advice}") from error
+        except UnicodeEncodeError as error:
+            # Half a character (a surrogate) cannot be written as UTF-8.
+            raise SetupError("What is to be kept is not UTF-8. Write it anew, or use --no-history.") from error
+        except (sqlite3.Error, ValueError, LookupError, TypeError) as error:
+            is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+            advice = "Make room." if is_full else "Move it away to begin a new one."
+            raise SetupError(f"Cannot use the history {self.folder / 'history.db'}: {error}. {advice}") from error
+
+
+def prepare_history_tables(database: sqlite3.Connection) -> None:
+    """Create missing tables; raise SetupError if a later Decisor wrote the history."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise SetupError(f"The history is of format {version}; this Decisor reads {len(MIGRATIONS)}. Update it.")
+    for statements in MIGRATIONS[version:]:
+        for statement in statements:
+            database.execute(statement.format(identity=IDENTITY))
+    if version < len(MIGRATIONS):
+        database.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+def size_of(file: Path | os.DirEntry[str]) -> int:
+    """Return the bytes of a trace; 0 if it is gone, as another process may drop it at any moment."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0

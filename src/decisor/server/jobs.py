@@ -1,0 +1,500 @@
+"""Runs in line for all processes of a server, over one PostgreSQL.
+
+A run is a job of procrastinate. The process that takes it publishes its entries and what a page shows of it, so that
+every process can show it; what people say to it comes back the same way. A process that dies leaves its jobs behind;
+another one takes them when its heartbeat is old, and does them anew with the replies that were bought and said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy, SyncPsycopgConnector
+from procrastinate.exceptions import ConnectorException
+from psycopg import AsyncConnection, OperationalError
+
+from decisor.errors import Error, SetupError
+from decisor.history.postgres import CHANNEL, News, PostgresPlace
+from decisor.history.store import PastRun
+from decisor.llms.shared import Journal
+from decisor.semantics.readings import OpenReading
+from decisor.server.live import LiveRun, Pending, ReplyKind, state_for_client
+from decisor.server.requests import Order
+from decisor.server.responses import State
+from decisor.server.runs import NotThere, Runs
+from decisor.server.settings import Full
+from decisor.server.stream import wait_for_event
+from decisor.server.users import SharedSessions, User
+from decisor.system.extras import logger
+from decisor.system.secrets import redact
+from decisor.system.serialization import DocumentFormat, json_text
+from decisor.trace.events import Writing
+from decisor.trace.file import Prompts, read_entries
+from decisor.types import Action, Completion
+
+TICK_SECONDS = 0.15
+"""How often what is new of runs is published."""
+HEARTBEAT_SECONDS, DEAD_SECONDS = 2.0, 10.0
+"""How often a process shows that it lives, and after how long without that its runs are taken over."""
+CLOSE_SECONDS = 5.0
+MOST_IN_LINE = 10_000
+TASK = "decide"
+# What it would say at each run that goes back in line, its log says here.
+logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
+COMPLETION = DocumentFormat(Completion)
+
+
+class Released(Exception):
+    """A run that goes back in line: its process ends."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query or words that a run asked a person about."""
+
+    number: int
+    query: Action | None = None
+    words: OpenReading | None = None
+    reply: str | None = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a page shows of a run under way besides its entries."""
+
+    state: State
+    count: str = ""
+    writings: tuple[Writing, ...] = ()
+    asked: tuple[Asked, ...] = ()
+
+
+SHOWN = DocumentFormat(Shown)
+
+
+def shown_of(live: LiveRun) -> Shown:
+    queries = [Asked(one.number, query=one.subject, reply=reply_of(one)) for one in live.approvals.values()]
+    words = [Asked(one.number, words=one.subject, reply=reply_of(one)) for one in live.readings.values()]
+    return Shown(live.state, live.count, tuple(live.writings.values()), (*queries, *words))
+
+
+def reply_of(pending: Pending[Any]) -> str | None:
+    return pending.reply.result() if pending.reply.done() and not pending.reply.cancelled() else None
+
+
+def show(live: LiveRun, shown: Shown) -> None:
+    """Make a run show what the process that has it published."""
+    live.state, live.count = shown.state, shown.count
+    live.writings = {one.call: one for one in shown.writings}
+    for one in shown.asked:
+        if one.query is not None:
+            add_asked(live.approvals, "query", one.number, one.query, one.reply)
+        elif one.words is not None:
+            add_asked(live.readings, "words", one.number, one.words, one.reply)
+
+
+def add_asked(waiting: dict[int, Any], kind: ReplyKind, number: int, subject: object, reply: str | None) -> None:
+    if number not in waiting:
+        waiting[number] = Pending(number, subject, asyncio.get_running_loop().create_future(), kind)
+    future = waiting[number].reply
+    if reply is not None and not future.done():
+        future.set_result(reply)
+
+
+@dataclass(eq=False)
+class Mirror:
+    """A run that another process has, or that waits in line."""
+
+    live: LiveRun
+    attempt: int = 0
+    lines: int = 0
+    """How many lines of its trace were read."""
+    prompts: Prompts = field(default_factory=dict)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass(eq=False)
+class Own:
+    """A run that this process has."""
+
+    live: LiveRun
+    attempt: int
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    is_lost: bool = False
+    """Whether another process has taken it over."""
+    is_ending: bool = False
+    """Whether it is over, and its end is to be stored."""
+    is_stored: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def news_of(self) -> News:
+        live = self.live
+        news = live.entries[live.written :]
+        return News(live.past.number, self.attempt, live.written, news, json_text(shown_of(live)))
+
+
+@dataclass(eq=False)
+class Purchases:
+    """The replies of LLMs to the runs of this process, stored before a run goes on. Many are stored at once."""
+
+    place: PostgresPlace
+    waiting: list[tuple[tuple[int, str, str], asyncio.Future[None]]] = field(default_factory=list)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def keep(self, number: int, key: str, reply: str) -> None:
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiting.append(((number, key, reply), stored))
+        self.news.set()
+        await stored
+
+    async def work(self) -> None:
+        """Store what waits, for ever. Meanwhile more comes, to be stored together."""
+        while True:
+            await self.news.wait()
+            self.news.clear()
+            batch, self.waiting = self.waiting, []
+            await until_reached(self.place.keep_bought, [row for row, _ in batch])
+            for _, stored in batch:
+                # Its run may have been stopped meanwhile.
+                if not stored.done():
+                    stored.set_result(None)
+
+
+@dataclass(frozen=True)
+class BoughtReplies:
+    """The replies that LLMs gave one run; a ``Book`` of a journal."""
+
+    purchases: Purchases
+    number: int
+    kept: Mapping[str, str]
+    """What an earlier process bought, as JSON."""
+
+    async def reply(self, key: str) -> Completion | None:
+        return COMPLETION.decode(self.kept[key]) if key in self.kept else None
+
+    async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+        if usable:
+            await self.purchases.keep(self.number, key, json_text(reply))
+        return reply
+
+
+async def until_reached(act: Any, *values: object) -> Any:
+    """Call a function of the store in a thread, again and again while PostgreSQL cannot be reached."""
+    while True:
+        try:
+            return await asyncio.to_thread(act, *values)
+        except SetupError as error:
+            if not isinstance(error.__cause__, OperationalError):
+                raise
+            logger.warning("%s", error)
+            await asyncio.sleep(1)
+
+
+class Jobs:
+    """The line of runs, as one process sees it."""
+
+    def __init__(self, runs: Runs, place: PostgresPlace) -> None:
+        self.runs, self.place = runs, place
+        self.own: dict[int, Own] = {}
+        self.mirrors: dict[int, Mirror] = {}
+        self.purchases = Purchases(place)
+        self.sessions = runs.serving.users.sessions = SharedSessions(place=place)
+        self.ending = asyncio.Event()
+        self.told: set[asyncio.Task[None]] = set()
+        self.tasks: list[asyncio.Task[None]] = []
+        self.app = App(connector=PsycopgConnector(conninfo=place.url))
+        # A job is put in line within the transaction that inserts its run, on a connection of the store's own.
+        self.line = App(connector=SyncPsycopgConnector())
+        retry = RetryStrategy(max_attempts=1_000_000, wait=0, retry_exceptions=[Released])
+        self.task = self.app.task(name=TASK, pass_context=True, retry=retry)(self.carry_out)
+        self.waiting = self.line.task(name=TASK)(defer_only)
+
+    async def open(self) -> None:
+        """Begin to take runs."""
+        await until_reached(self.place.sizes)  # it makes the tables
+        await self.app.open_async()
+        working = self.app.run_worker_async(
+            concurrency=self.runs.serving.at_once,
+            install_signal_handlers=False,
+            update_heartbeat_interval=HEARTBEAT_SECONDS,
+            stalled_worker_timeout=DEAD_SECONDS,
+            fetch_job_polling_interval=2.0,
+            delete_jobs="always",
+        )
+        self.worker = asyncio.create_task(working)
+        for work in (self.purchases.work(), self.publish(), self.hear(), self.take_over()):
+            self.tasks.append(asyncio.create_task(work))
+
+    async def close(self) -> None:
+        """Give the runs back to the line, and stop."""
+        # It takes no more runs, and ends with those that it has.
+        self.worker.cancel()
+        for own in self.own.values():
+            if own.live.task is not None:
+                own.live.task.cancel()
+        await asyncio.wait([self.worker], timeout=CLOSE_SECONDS)
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.wait(self.tasks, timeout=CLOSE_SECONDS)
+        await self.app.close_async()
+        await asyncio.to_thread(self.place.close)
+
+    # Runs that this process does.
+
+    async def begin(self, past: PastRun, order: Order, user: User, key: str) -> LiveRun:
+        def defer(connection: Any, number: int, of_owner: int, of_all: int) -> None:
+            if of_all >= MOST_IN_LINE:
+                raise Full(f"{MOST_IN_LINE:,} runs wait already: try again later.")
+            # Who has many runs under way waits behind those who have few. Of the runs with one lock, one goes on.
+            at_once = next(((name, one.at_once) for name, one in user.budgets if one.at_once), None)
+            lock = f"{at_once[0]} {number % at_once[1]}" if at_once else None
+            self.waiting.configure(connection=connection, priority=-of_owner, lock=lock).defer(number=number)
+
+        job = order.model_dump_json()
+        number = await asyncio.to_thread(self.place.put_in_line, past, job, key, defer)
+        if key:
+            # It may be the number of an earlier run.
+            return await self.runs.of_history(number, past.owner)
+        return self.mirror(replace(past, number=number))
+
+    async def carry_out(self, context: JobContext, number: int) -> None:
+        """Do one run, from its beginning."""
+        taken = await until_reached(self.place.take, number)
+        if taken is None:
+            return
+        order = Order.model_validate_json(taken.job)
+        live = self.live_of(taken.past)
+        self.mirrors.pop(number, None)
+        live.entries, live.texts, live.written, live.given, live.pass_on = [], [], 0, taken.replies, None
+        own = self.own[number] = Own(live, taken.attempt)
+        live.watchers.add(own.news)
+        try:
+            await self.decide(own, order)
+            if not own.is_lost:
+                await self.end(own)
+        except Exception as error:
+            if not isinstance(error, Released):
+                logger.error("run %s is left to another process", number, exc_info=error)
+            raise
+        finally:
+            live.watchers.discard(own.news)
+            del self.own[number]
+            self.runs.live.pop(live.id, None)
+            self.runs.wake(live)
+
+    async def decide(self, own: Own, order: Order) -> None:
+        """Do a run to its end, or to that of this process: then it raises Released."""
+        live, user = own.live, self.runs.serving.users.named(order.user, order.groups)
+        if ("stop", 0) in live.given:
+            live.end("stopped")
+            return
+        try:
+            if user is None:
+                raise SetupError(f"There is no user {order.user!r} any more.")
+            prepared = await self.runs.prepare(user, order)
+        except (Error, NotThere) as error:
+            live.end("failed", redact(str(error)))
+            return
+        live.connections = prepared.names
+        number = live.past.number
+        kept = await until_reached(self.place.bought, number) if own.attempt > 1 else {}
+        journal = Journal(BoughtReplies(self.purchases, number, kept))
+        if self.runs.is_closing:
+            raise Released
+        live.task = asyncio.create_task(self.runs.run_work(live, user, order, prepared.work, journal))
+        # Not awaited itself: the end of the worker must not end it.
+        await asyncio.wait([live.task])
+        if live.is_over or own.is_lost:
+            return
+        if self.runs.is_closing:
+            raise Released
+        live.end("stopped")
+
+    async def end(self, own: Own) -> None:
+        """Wait until the rest of a run that is over is stored."""
+        own.is_ending = True
+        self.ending.set()
+        await own.is_stored.wait()
+        own.live.is_kept = True
+
+    async def publish(self) -> None:
+        """Store what is new of this process's runs, again and again."""
+        while True:
+            # An end is told at once.
+            await wait_for_event(self.ending, TICK_SECONDS)
+            self.ending.clear()
+            changed = [
+                one for one in self.own.values() if one.is_ending or (one.news.is_set() and not one.live.is_over)
+            ]
+            if not changed:
+                continue
+            for own in changed:
+                own.news.clear()
+            news = [own.news_of() for own in changed]
+            ends = [own.live.past for own in changed if own.is_ending]
+            lost = await until_reached(self.place.publish, self.runs.keeper.history, news, ends)
+            for own, one in zip(changed, news, strict=True):
+                own.live.written += len(one.entries)
+                if one.number in lost:
+                    logger.warning("run %s was taken over by another process", one.number)
+                    own.is_lost = True
+                    if own.live.task is not None:
+                        own.live.task.cancel()
+                # A run that ended meanwhile is in the next round.
+                if own.live.past in ends or own.is_lost:
+                    own.is_stored.set()
+
+    async def take_over(self) -> None:
+        """Put the runs of dead processes in line again, again and again."""
+        while True:
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            with suppress(ConnectorException):
+                for job in await self.app.job_manager.get_stalled_jobs(seconds_since_heartbeat=DEAD_SECONDS):
+                    logger.warning("run %s goes on in another process", job.task_kwargs.get("number"))
+                    # Another process may have been faster.
+                    with suppress(ConnectorException):
+                        await self.app.job_manager.retry_job(job)
+
+    # Runs that others do.
+
+    def live_of(self, past: PastRun) -> LiveRun:
+        """Return a run under way as this process has it."""
+        id = str(past.number)
+        if id not in self.runs.live:
+            names = past.sight.connections if past.sight else ()
+            self.runs.live[id] = LiveRun(past, id, tuple(name for name in names if name in self.runs.pool.members))
+        return self.runs.live[id]
+
+    async def follow(self, past: PastRun) -> LiveRun:
+        """Return a run that is under way anywhere, as it is now."""
+        live = self.mirror(past)
+        await self.refresh(past.number)
+        return live
+
+    def mirror(self, past: PastRun) -> LiveRun:
+        live, number = self.live_of(past), past.number
+        if number not in self.own and number not in self.mirrors:
+            self.mirrors[number] = Mirror(live)
+            live.pass_on = lambda kind, which, text: self.pass_on(number, kind, which, text)
+            self.runs.wake(live)
+        return live
+
+    async def stop(self, live: LiveRun) -> None:
+        await asyncio.to_thread(self.place.reply, live.past.number, "stop", 0, "")
+
+    def pass_on(self, number: int, kind: ReplyKind, which: int, text: str) -> None:
+        task = asyncio.create_task(until_reached(self.place.reply, number, kind, which, text))
+        self.told.add(task)
+        task.add_done_callback(self.told.discard)
+
+    async def refresh(self, number: int) -> None:
+        """Read what is new of a run that another process has."""
+        mirror = self.mirrors.get(number)
+        if mirror is None:
+            return
+        async with mirror.turn:
+            live = mirror.live
+            attempt, state = await asyncio.to_thread(self.place.state_of, number)
+            # Another process has begun it anew.
+            if attempt > mirror.attempt:
+                mirror.attempt, mirror.lines, mirror.prompts, live.entries, live.texts = attempt, 0, {}, [], []
+            lines = await asyncio.to_thread(self.place.lines, number, mirror.lines)
+            # Meanwhile this process may have taken it.
+            if number not in self.mirrors:
+                return
+            mirror.lines += len(lines)
+            for entry in read_entries(lines, mirror.prompts):
+                live.hear(entry)
+            if state:
+                show(live, SHOWN.decode(state))
+            live.wake()
+            if not state:
+                await self.check_end(number, mirror)
+
+    async def check_end(self, number: int, mirror: Mirror) -> None:
+        """End a run whose process has stored its end."""
+        live = mirror.live
+        try:
+            past = await asyncio.to_thread(self.runs.keeper.history.read, number, live.past.owner)
+        except SetupError:
+            past = replace(live.past, state="interrupted", why="It was forgotten.")
+        if past.state == "running" or number not in self.mirrors:
+            return
+        live.past, live.is_kept = past, True
+        live.state = state_for_client(past)
+        live.writings.clear()
+        live.over.set()
+        live.wake()
+        del self.mirrors[number]
+        self.runs.live.pop(live.id, None)
+        self.runs.watchers.wake(live)
+
+    async def hear(self) -> None:
+        """Hear what other processes tell, for ever."""
+        while True:
+            try:
+                async with await AsyncConnection.connect(self.place.url, autocommit=True) as connection:
+                    await connection.execute(f"LISTEN {CHANNEL}")
+                    # What was told before this connection was open is read now.
+                    self.sessions.by_digest.clear()
+                    await self.look(list(self.mirrors))
+                    async for notice in connection.notifies():
+                        await self.act(json.loads(notice.payload))
+            except (OperationalError, SetupError) as error:
+                logger.warning("the store cannot be heard: %s", error)
+                await asyncio.sleep(1)
+
+    async def act(self, message: dict[str, Any]) -> None:
+        """Act on one message."""
+        if reply := message.get("reply"):
+            await self.give(reply)
+        elif session := message.get("session"):
+            self.sessions.by_digest.pop(session, None)
+        elif "run" in message:
+            await self.hear_of_run(message["run"], message["owner"], message["state"])
+        else:
+            watched = [number for number in message["news"] if (one := self.mirrors.get(number)) and one.live.watchers]
+            await self.look(watched)
+
+    async def look(self, numbers: Sequence[int]) -> None:
+        await asyncio.gather(*map(self.refresh, numbers))
+
+    async def hear_of_run(self, number: int, owner: str, state: str) -> None:
+        """Look at a run that waits, was taken or ended, as far as somebody here watches it."""
+        if number in self.own:
+            return
+        mirror = self.mirrors.get(number)
+        if mirror is None:
+            if any(watcher.owner == owner for watcher in self.runs.watchers.everybody):
+                with suppress(NotThere):
+                    self.runs.watchers.wake(await self.runs.of_history(number, owner))
+        elif mirror.live.watchers:
+            await self.refresh(number)
+        elif state == "over":
+            await self.check_end(number, mirror)
+        else:
+            mirror.live.state = "running" if state == "running" else "waiting"
+            self.runs.wake(mirror.live)
+
+    async def give(self, number: int) -> None:
+        """Give a run of this process what people said to it."""
+        own = self.own.get(number)
+        if own is None:
+            return
+        live = own.live
+        for (kind, which), text in (await asyncio.to_thread(self.place.replies, number)).items():
+            if kind == "stop":
+                if live.task is not None:
+                    live.task.cancel()
+            elif kind == "query":
+                live.answer(live.approvals.get(which), text)
+            else:
+                live.answer(live.readings.get(which), text)
+
+
+def defer_only(number: int) -> None:
+    """Stand for the task where a job is only put in line."""

@@ -1,0 +1,143 @@
+"""A history in a folder and one in PostgreSQL hold the same; several processes' runs are in PostgreSQL alone."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from decisor.errors import SetupError
+from decisor.history.folder import FolderPlace
+from decisor.history.postgres import News, PostgresPlace
+from decisor.history.recorder import Keeping, record_run
+from decisor.history.store import History, Place, RunMark
+from decisor.trace.events import Conclusion, Note, RunStart, RunUsage, Trace
+from decisor.types import Question, Usage
+from history.test_history_store import NOTE, keep
+from servers.sql_databases import postgres_database
+
+pytest.importorskip("psycopg_pool")
+
+
+@pytest.fixture(params=["folder", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    if request.param == "folder":
+        yield FolderPlace(tmp_path)
+        return
+    with postgres_database(()) as url:
+        place = PostgresPlace(url)
+        yield place
+        place.close()
+
+
+@pytest.fixture
+def postgres() -> Iterator[PostgresPlace]:
+    with postgres_database(()) as url:
+        place = PostgresPlace(url)
+        yield place
+        place.close()
+
+
+def test_a_run_comes_back_with_its_trace(place: Place) -> None:
+    history = History(place)
+    number = keep(history, "Which site? \0 \U0001f333", "Röhm")
+    run = history.read(number)
+    assert (run.answer, run.state, run.technique, run.usage.calls) == ("Röhm", "answered", "plan_rag", 2)
+    entries = history.entries(number)
+    assert [type(entry.event) for entry in entries] == [RunStart, Note, Conclusion, RunUsage]
+    assert entries[1].event == NOTE and history.read() == run
+
+
+def test_runs_are_listed_searched_and_kept_apart(place: Place) -> None:
+    history = History(place)
+    for text, answer, owner in (
+        ("100 % of_sites!", "elm", "ann"),
+        ("Which SITE?", "Röhm", "ann"),
+        ("Mine?", "x", "bob"),
+    ):
+        keep(history, text, answer, owner)
+    assert [run.number for run in history.list("ann")] == [2, 1]
+    assert [run.number for run in history.list("ann", most=1, before=2)] == [1]
+    found = {
+        words: [run.number for run in history.search(words, "ann")] for words in ("%", "of_", "röhm site", "!", "'")
+    }
+    assert found == {"%": [1], "of_": [1], "röhm site": [2], "!": [1], "'": []}
+    assert history.show(3, "ann", "bob") == ("ann",) == history.show(3, "ann", "bob")
+    assert history.owner_of(3, "ann") == "bob"
+    assert [run.number for run in history.list("ann", others=True)] == [3, 2, 1]
+    assert history.delete([1, 3], "ann") == 1 and not history.entries(2, "ann")[4:]
+    with pytest.raises(SetupError, match="There is no run"):
+        history.read(1, "ann")
+    with pytest.raises(SetupError, match="There is no run"):
+        history.mark(2, RunMark("right"), "bob")
+    assert history.delete(None, "bob") == 1 and not history.list("ann", others=True)[1:]
+    assert keep(history, "one more") == 4
+
+
+def test_marks_are_changed_by_many_at_once(place: Place) -> None:
+    history = History(place)
+    number = keep(history, "Which site?")
+
+    def count(_: int) -> None:
+        history.change(number, "", lambda run: replace(run, entries=run.entries + 1))
+
+    before = history.read(number).entries
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(count, range(40)))
+    assert history.read(number).entries == before + 40
+
+
+def test_beyond_the_cap_the_oldest_are_dropped(place: Place) -> None:
+    history = History(place, cap=9_500)
+    keep(history, "one")
+    history.mark(1, RunMark("right"))
+    for text in ("two", "three", "four"):
+        keep(history, text)
+    assert [run.number for run in history.list()] in ([4, 3, 1], [4, 1])
+    assert sum(place.sizes().values()) <= 9_500 and sorted(place.sizes()) == [*{run.number for run in history.list()}]
+
+
+def test_a_process_that_lost_a_run_changes_nothing_more(postgres: PostgresPlace) -> None:
+    history = History(postgres)
+    keeping = Keeping(history, "ann")
+    with record_run(keeping) as listeners:
+        trace = Trace(listeners=[*listeners])
+        for event in (RunStart(Question("Which?"), "plan_rag", "m"), NOTE):
+            trace.add(event)
+        with postgres.transaction() as tables:
+            tables.execute("INSERT INTO live (number, job) VALUES (?, ?)", (keeping.number, "{}"))
+        first, second = postgres.take(keeping.number), postgres.take(keeping.number)
+    assert first is not None and second is not None and (first.attempt, second.attempt) == (1, 2)
+    past = replace(second.past, state="answered", answer="elm", usage=Usage())
+
+    def news(attempt: int) -> News:
+        return News(keeping.number, attempt, 0, trace.entries, "{}")
+
+    assert postgres.publish(history, [news(1)], [past]) == {keeping.number}
+    assert not history.entries(keeping.number, "ann") and postgres.state_of(keeping.number) == (2, "")
+    assert postgres.publish(history, [news(2)], [past]) == set()
+    assert history.read(keeping.number, "ann").answer == "elm" and len(history.entries(keeping.number, "ann")) == 2
+    assert postgres.take(keeping.number) is None and postgres.state_of(keeping.number) == (0, "")
+
+
+def test_many_processes_make_the_tables_at_once() -> None:
+    with postgres_database(()) as url:
+        places = [PostgresPlace(url) for _ in range(6)]
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(PostgresPlace.sizes, places))
+        with places[0].transaction() as tables:
+            tables.execute("UPDATE format SET version = 99")
+        with pytest.raises(SetupError, match="of format 99"):
+            PostgresPlace(url).sizes()
+        for place in places:
+            place.close()
+
+
+def test_a_store_that_cannot_be_reached_says_so_without_its_password() -> None:
+    place = PostgresPlace("postgresql://me:hunter22x@127.0.0.1:9/shop?connect_timeout=1")
+    place.pool.timeout = 1
+    with pytest.raises(SetupError, match="Is PostgreSQL up") as caught:
+        History(place).list()
+    assert "hunter22x" not in str(caught.value)
+    place.close()
