@@ -29,8 +29,20 @@ from decisor.errors import ToolError
 from head import words
 from wrong_queries import DATA, MADE_UP, Case, is_flagged, look_at, read_acme, read_bugs, read_defog, read_spider, share
 
-AGGREGATES = {exp.Sum: exp.Avg, exp.Avg: exp.Sum, exp.Count: exp.Sum, exp.Max: exp.Min, exp.Min: exp.Max}
-SIGNS = {exp.GT: exp.LT, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.LTE: exp.GTE, exp.EQ: exp.NEQ}
+AGGREGATES: Mapping[type[Expr], type[Expr]] = {
+    exp.Sum: exp.Avg,
+    exp.Avg: exp.Sum,
+    exp.Count: exp.Sum,
+    exp.Max: exp.Min,
+    exp.Min: exp.Max,
+}
+SIGNS: Mapping[type[Expr], type[Expr]] = {
+    exp.GT: exp.LT,
+    exp.LT: exp.GT,
+    exp.GTE: exp.LTE,
+    exp.LTE: exp.GTE,
+    exp.EQ: exp.NEQ,
+}
 Schema = Mapping[str, list[str]]
 """The columns of each table, in lower case."""
 
@@ -93,7 +105,7 @@ def plant(tree: Expr, kind: str, schema: Schema, values: list[str], chance: rand
     """Make one mistake of a kind in a query, if it has a place for it."""
     keys = {id(column) for join in tree.find_all(exp.Join) for column in join.find_all(exp.Column)}
     columns = [column for column in tree.find_all(exp.Column) if id(column) not in keys and not column.is_star]
-    outputs = [column for column in columns if isinstance(column.parent, exp.Select | exp.Alias)]
+    outputs: list[Expr] = [column for column in columns if isinstance(column.parent, exp.Select | exp.Alias)]
     literals = [literal for condition in list_conjuncts(tree) for literal in condition.find_all(exp.Literal)]
     places: dict[str, list[Expr]] = {
         "condition lost": list(list_conjuncts(tree)),

@@ -171,7 +171,8 @@ token = "{digest_of_token("a")}"
         "utf-8",
     )
     users = read_users(path, ["sites", "notes"], ["m"])
-    robot, nobody, everything = (users.by_name[name] for name in ("robot", "nobody", "all"))
+    robot, nobody, everything = map(users.of_token, "rna")
+    assert robot is not None and nobody is not None and everything is not None
     assert robot.connections == ("sites", "notes")
     assert (robot.techniques, robot.llms) == (None, None)  # a group without the line may use all
     assert robot.reader.rows == (("site", "rent < 500"), ("town", "eu"), ("site", "rent > 100"))

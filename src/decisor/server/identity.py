@@ -113,7 +113,8 @@ class SigningKeys:
         if self.keys is None or time.monotonic() - self.at > seconds:
             # Set before the answer: if the provider is gone, other requests go on with the keys of before.
             self.at = time.monotonic()
-            self.keys = KeySet.import_key_set(await fetch_json(self.address))
+            keys: Any = await fetch_json(self.address)
+            self.keys = KeySet.import_key_set(keys)
         return self.keys
 
     async def read(self, token: str, algorithms: tuple[Algorithm, ...], **expected: str) -> dict[str, Any]:

@@ -9,8 +9,6 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -121,7 +119,10 @@ class TomlFile:
     def decode(self, layout: DocumentFormat[T], document: str = "", table: DocumentPath = ()) -> T:
         """Decode the content, or one table of it; raise FileFault with all faults. document: its kind in words."""
         try:
-            return layout.decode_value(reduce(getitem, table, self.content))
+            content: Any = self.content
+            for key in table:
+                content = content[key]
+            return layout.decode_value(content)
         except DecodeError as error:
             faults = [self.locate((*table, *path), words, document) for path, words in error.faults]
             raise FileFault(sorted(faults)) from error

@@ -79,7 +79,7 @@ def equal_columns(block: SelectBlock) -> Iterator[ColumnPair]:
                 yield ColumnPair(condition, first, second, (tables[0], tables[1]))
 
 
-def column_of_subquery(block: SelectBlock, condition: exp.In) -> FromColumn | None:
+def column_of_subquery(block: SelectBlock, condition: Expr) -> FromColumn | None:
     """Return the one column that the subquery of an IN returns, None if it is no column of a source."""
     select = condition.args["query"].unnest()
     inner = block.block_of(select)

@@ -90,7 +90,9 @@ def find_wrong_direction(rule_input: RuleInput, words: list[re.Match[str]]) -> l
         if isinstance(order.parent, exp.Select) and order.parent.args.get("limit")
         for term in order.expressions[:1]
     ]
-    extremes = [(call, isinstance(call, exp.Max)) for call in rule_input.find(exp.Max, exp.Min)]
+    extremes: list[tuple[Expr, bool]] = [
+        (call, isinstance(call, exp.Max)) for call in rule_input.find(exp.Max, exp.Min)
+    ]
     if extremes and not rule_input.is_in_any(exp.Order, exp.Window):
         ends, extremes = extremes, []
     ruled = {
@@ -163,7 +165,8 @@ async def lost_measure(rule_input: RuleInput) -> list[Pitfall]:
     if not text and is_total and rule_input.has(exp.Avg) and not rule_input.is_in_any(exp.Sum, exp.Count):
         text = "The question asks for a total, and the query computes an average."
     if not text and HOW_MANY_AND_WHICH.search(asked.text) and not rule_input.earlier:
-        outputs = [item.unalias() for item in rule_input.tree.selects]
+        select = rule_input.tree.find(exp.Select)
+        outputs = [item.unalias() for item in select.expressions] if select else []
         if len(outputs) == 1 and isinstance(outputs[0], exp.Count):
             text = "The question asks for a number and for a list, and the query returns the number alone."
     return [Pitfall("lost_measure", text, strength="ask")] if text else []

@@ -37,9 +37,9 @@ def find_twins(table: TableInfo, rule_input: RuleInput) -> list[Pitfall]:
     text = spell_name(asked.text)
     # Longest first: who says "winner rank points" does not speak of winner_rank.
     for column in sorted(table.columns, key=lambda column: -len(column.name)):
-        words = spell_name(column.name)
-        if words in text:
-            text = text.replace(words, " ; ")
+        spelled = spell_name(column.name)
+        if spelled in text:
+            text = text.replace(spelled, " ; ")
             named.append(column)
     pitfalls = []
     for column in named:

@@ -367,9 +367,9 @@ class OrderCheck(AnswerReading):
         if than:
             start = match.end() + than.end()
             if re.match(r"(?:any|all|every|each)\b", clause.masked[start:]):
-                own = {column.row_of(name) for name in clause.names}
-                rest = [value for row, value in column.by_id.items() if row not in own]
-                return [("all others", max(rest) if match["up"] else min(rest))] if rest else []
+                named = {column.row_of(name) for name in clause.names}
+                others = [value for row, value in column.by_id.items() if row not in named]
+                return [("all others", max(others) if match["up"] else min(others))] if others else []
             if figure := next((figure for figure in clause.figures if 0 <= figure.start - start < 2), None):
                 return [(figure.text, abs(figure.meanings[0].value))] if is_figure else []
             return column.values([name for name in clause.names if 0 <= name.start - start < 25][:1])
