@@ -58,16 +58,16 @@ class PostgresTables:
     connection: Connection[Any]
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Rows:
-        return self.connection.execute(to_postgres(statement), [*map(storable, values)])
+        return self.connection.execute(mark_values(statement), [*map(storable, values)])
 
     def executemany(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
         """Execute a statement for each row of values; return how many rows it changed."""
         with self.connection.cursor() as cursor:
-            cursor.executemany(to_postgres(statement), [[*map(storable, row)] for row in values])
+            cursor.executemany(mark_values(statement), [[*map(storable, row)] for row in values])
             return cursor.rowcount
 
 
-def to_postgres(statement: str) -> Any:
+def mark_values(statement: str) -> Any:
     return statement.replace("?", "%s")
 
 

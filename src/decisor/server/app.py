@@ -384,10 +384,10 @@ async def open_line(runs: Runs) -> AsyncIterator[None]:
         yield
         return
     from decisor.history.postgres import PostgresPlace
-    from decisor.server.jobs import Jobs
+    from decisor.server.jobs import ProcessLine
 
     assert isinstance(place, PostgresPlace)
-    runs.jobs = jobs = Jobs(runs, place)
+    runs.jobs = jobs = ProcessLine(runs, place)
     await jobs.open()
     try:
         yield

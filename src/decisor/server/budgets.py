@@ -28,7 +28,7 @@ UNKNOWN_PRICE = "the price of an LLM is not known: set it in the config file"
 
 
 @dataclass(frozen=True)
-class Account:
+class Allowance:
     """A budget of one payer for one day or month."""
 
     payer: str
@@ -40,7 +40,7 @@ class Account:
     tokens: int | None
 
 
-def accounts_of(user: User, now: datetime) -> Iterator[Account]:
+def allowances_of(user: User, now: datetime) -> Iterator[Allowance]:
     """Yield the budgets that a user's calls are paid from."""
     for name, budget in user.budgets:
         is_group = name in user.reader.groups
@@ -51,7 +51,7 @@ def accounts_of(user: User, now: datetime) -> Iterator[Account]:
         for who, whose, day, month in parts:
             for limits, period, words in ((day, f"{now:%Y-%m-%d}", "today"), (month, f"{now:%Y-%m}", "this month")):
                 if limits.dollars is not None or limits.tokens is not None:
-                    yield Account(who, period, f"{whose}, {words}", limits.dollars, limits.tokens)
+                    yield Allowance(who, period, f"{whose}, {words}", limits.dollars, limits.tokens)
 
 
 def payers_of(user: User) -> set[str]:
@@ -72,7 +72,7 @@ class Budgets:
         """Return the budgets of a user with what is spent of them."""
         await self.store(payers_of(user))
         lines = []
-        for one in accounts_of(user, datetime.now(UTC)):
+        for one in allowances_of(user, datetime.now(UTC)):
             spent = self.spent.get((one.payer, one.period), Spent())
             shares = [part / most for part, most in ((spent.dollars, one.dollars), (spent.tokens, one.tokens)) if most]
             lines.append(
@@ -96,7 +96,7 @@ class Budgets:
             self.check(user)
         except BudgetExceeded as error:
             raise SetupError(str(error)) from error
-        for one in accounts_of(user, datetime.now(UTC)):
+        for one in allowances_of(user, datetime.now(UTC)):
             spent = self.spent.get((one.payer, one.period), Spent())
             if one.dollars is not None:
                 left = one.dollars - spent.dollars
@@ -108,7 +108,7 @@ class Budgets:
 
     def check(self, user: User) -> None:
         """Raise BudgetExceeded if a budget that the user's calls are paid from is spent."""
-        for one in accounts_of(user, datetime.now(UTC)):
+        for one in allowances_of(user, datetime.now(UTC)):
             spent = self.spent.get((one.payer, one.period), Spent())
             if one.dollars is not None and spent.dollars >= one.dollars:
                 raise BudgetExceeded("dollars", one.dollars, f"${spent.dollars:,.2f} are spent ({one.whose}).")
@@ -123,7 +123,7 @@ class Budgets:
             for period in (f"{now:%Y-%m-%d}", f"{now:%Y-%m}"):
                 self.spent[payer, period] = self.spent.get((payer, period), Spent()) + paid
             self.news[payer, f"{now:%Y-%m-%d}"] = self.news.get((payer, f"{now:%Y-%m-%d}"), Spent()) + paid
-        in_dollars = [one.dollars for one in accounts_of(user, now) if one.dollars is not None]
+        in_dollars = [one.dollars for one in allowances_of(user, now) if one.dollars is not None]
         if in_dollars and usage.dollars is None:
             raise BudgetExceeded("dollars", in_dollars[0], UNKNOWN_PRICE)
 

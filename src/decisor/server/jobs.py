@@ -194,7 +194,7 @@ async def until_reached(act: Any, *values: object) -> Any:
             await asyncio.sleep(1)
 
 
-class Jobs:
+class ProcessLine:
     """The line of runs, as one process sees it."""
 
     def __init__(self, runs: Runs, place: PostgresPlace) -> None:
