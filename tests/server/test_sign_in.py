@@ -242,6 +242,7 @@ def test_in_a_browser_a_person_signs_in_sees_their_name_and_signs_out(place: Pla
             page.run("document.forms[0].submit()")
 
         page.open("/?question=Which")
+        PICTURES.mkdir(parents=True, exist_ok=True)
         driver.screenshot(PICTURES / "sign_in.png")
         page.click("Sign in")
         fill("ann")
