@@ -11,8 +11,8 @@ from decisor.errors import SetupError
 from decisor.history.folder import FolderPlace
 from decisor.history.postgres import News, PostgresPlace
 from decisor.history.recorder import Keeping, record_run
-from decisor.history.store import History, Place, RunMark
-from decisor.trace.events import Conclusion, Note, RunStart, RunUsage, Trace
+from decisor.history.store import History, PastRun, Place, RunMark
+from decisor.trace.events import Conclusion, Note, RunStart, RunUsage, Trace, TraceEntry
 from decisor.types import Question, Usage
 from history.test_history_store import NOTE, keep
 from servers.sql_databases import postgres_database
@@ -115,10 +115,33 @@ def test_a_process_that_lost_a_run_changes_nothing_more(postgres: PostgresPlace)
         return News(keeping.number, attempt, 0, trace.entries, "{}")
 
     assert postgres.publish(history, [news(1)], [past]) == {keeping.number}
-    assert not history.entries(keeping.number, "ann") and postgres.state_of(keeping.number) == (2, "")
+    assert not history.entries(keeping.number, "ann")
+    assert postgres.news_since([(keeping.number, 0, 0)]) == {keeping.number: (2, "", [])}
     assert postgres.publish(history, [news(2)], [past]) == set()
     assert history.read(keeping.number, "ann").answer == "elm" and len(history.entries(keeping.number, "ann")) == 2
-    assert postgres.take(keeping.number) is None and postgres.state_of(keeping.number) == (0, "")
+    assert postgres.take(keeping.number) is None and not postgres.news_since([(keeping.number, 0, 0)])
+
+
+def test_only_what_is_new_of_runs_is_read_and_all_of_a_new_attempt(postgres: PostgresPlace) -> None:
+    history, numbers = History(postgres), []
+    entries = [TraceEntry(number, 0, 0.0, Note(f"{number}")) for number in range(1, 5)]
+    for text in ("One?", "Two?"):
+        number = history.begin(PastRun(Question(text)))
+        with postgres.transaction() as tables:
+            tables.execute("INSERT INTO live (number, job) VALUES (?, ?)", (number, "{}"))
+        postgres.take(number)
+        postgres.publish(history, [News(number, 1, 0, entries, text)], [])
+        numbers.append(number)
+
+    def counts(*read: tuple[int, int, int]) -> dict[int, tuple[int, str, int]]:
+        news = postgres.news_since(read)
+        return {number: (attempt, state, len(lines)) for number, (attempt, state, lines) in news.items()}
+
+    one, two = numbers
+    assert counts((one, 1, 0), (two, 1, 3), (99, 0, 0)) == {one: (1, "One?", 4), two: (1, "Two?", 1)}
+    postgres.take(two)
+    postgres.publish(history, [News(two, 2, 0, entries[:2], "")], [])
+    assert counts((one, 1, 4), (two, 1, 4)) == {one: (1, "One?", 0), two: (2, "", 2)}
 
 
 def test_many_processes_make_the_tables_at_once() -> None:

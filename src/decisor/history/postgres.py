@@ -51,6 +51,10 @@ WAIT_SECONDS = 20.0
 MOST_CONNECTIONS = 8
 
 
+class Unreachable(SetupError):
+    """An error: PostgreSQL is not there for now."""
+
+
 @dataclass(frozen=True)
 class PostgresTables:
     """The tables within one transaction of PostgreSQL."""
@@ -158,7 +162,7 @@ class PostgresPlace:
                     self.is_ready = True
                 yield PostgresTables(connection)
         except (OperationalError, PoolTimeout) as error:
-            raise SetupError(f"Cannot reach the store {self.name}: {error}. Is PostgreSQL up?") from error
+            raise Unreachable(f"Cannot reach the store {self.name}: {error}. Is PostgreSQL up?") from error
         except Error as error:
             raise SetupError(f"Cannot use the store {self.name}: {error}.") from error
         except UnicodeEncodeError as error:
@@ -168,13 +172,11 @@ class PostgresPlace:
         self.drop_traces([number])
         return EntryPen(self, number)
 
-    def read_trace(self, number: int, after: int = 0) -> Sequence[TraceEntry]:
-        return list(read_entries(self.lines(number, after)))
-
-    def lines(self, number: int, after: int = 0) -> list[str]:
-        query = "SELECT line FROM entry WHERE number = ? AND position >= ? ORDER BY position"
+    def read_trace(self, number: int) -> Sequence[TraceEntry]:
+        query = "SELECT line FROM entry WHERE number = ? ORDER BY position"
         with self.transaction() as tables:
-            return [line for (line,) in tables.execute(query, (number, after)).fetchall()]
+            rows = tables.execute(query, (number,)).fetchall()
+        return list(read_entries(line for (line,) in rows))
 
     def drop_traces(self, numbers: Sequence[int]) -> None:
         with self.transaction() as tables:
@@ -277,11 +279,28 @@ class PostgresPlace:
             statement = "INSERT INTO entry SELECT * FROM json_populate_recordset(null::entry, ?)"
             tables.execute(statement, [json_text(rows)])
 
-    def state_of(self, number: int) -> tuple[int, str]:
-        """Return the attempt of a run under way, and what a page shows besides its entries, as JSON."""
+    def news_since(self, read: Sequence[tuple[int, int, int]]) -> Mapping[int, tuple[int, str, list[str]]]:
+        """Return what is new of runs under way: attempt, what a page shows besides the entries, and lines of entries.
+
+        read: number of each run, the attempt that was read, and how many lines of it.
+        """
+        wanted = {number: (attempt, lines) for number, attempt, lines in read}
+        query = "SELECT number, attempt, state FROM live WHERE number = ANY(?)"
+        of_entries = """SELECT number, line FROM entry JOIN json_to_recordset(?) AS read (number bigint, lines integer)
+            USING (number) WHERE position >= lines ORDER BY number, position"""
         with self.transaction() as tables:
-            row = tables.execute("SELECT attempt, state FROM live WHERE number = ?", (number,)).fetchone()
-        return row or (0, "")
+            rows = tables.execute(query, (list(wanted),)).fetchall()
+            news: dict[int, tuple[int, str, list[str]]] = {
+                number: (attempt, state, []) for number, attempt, state in rows
+            }
+            # Of an attempt that is new, all lines.
+            starts = [
+                {"number": number, "lines": wanted[number][1] if attempt == wanted[number][0] else 0}
+                for number, attempt, _ in rows
+            ]
+            for number, line in tables.execute(of_entries, (json_text(starts),)).fetchall():
+                news[number][2].append(line)
+        return news
 
     def reply(self, number: int, kind: str, which: int, text: str) -> None:
         """Keep what a person said to a run under way, and tell the process that has it."""

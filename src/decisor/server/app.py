@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import logging
 import signal
 import socket
 import sys
@@ -35,6 +36,7 @@ from starlette.exceptions import HTTPException
 
 from decisor.errors import Error, LLMError, OutageError, SetupError, ToolError
 from decisor.history.folder import FolderPlace
+from decisor.history.postgres import Unreachable
 from decisor.server.connections import BACKLOG, ProcessConnection, make_connection_class
 from decisor.server.identity import CALLBACK, LOGIN, LOGIN_SECONDS, Refusal
 from decisor.server.live import HistoryWriter
@@ -318,6 +320,7 @@ FAULTS: dict[int | str, dict[str, Any]] = {status: {"model": Fault} for status i
 # The first class that fits counts, so Error stands last.
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (NotThere, 404),
+    (Unreachable, 503),
     (Full, 429),
     (Busy, 429),
     (ToolError, 400),
@@ -516,8 +519,16 @@ def make_uvicorn_config(app: Any, **own: Any) -> uvicorn.Config:
     )
 
 
+def show_log() -> None:
+    """Write what the server logs, such as a crash, to standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+    logger.addHandler(handler)
+
+
 def make_process_app(serving: ServerSettings) -> ASGIApp:
     """Build the application of one process of several."""
+    show_log()
     with contextlib.suppress(SetupError):
         return guarded_app(serving, [import_lab("evaluation_pages", "--evaluation").router])[0]
     return guarded_app(serving)[0]
@@ -543,6 +554,7 @@ def run_web_server(
     routers: Sequence[APIRouter] = (),
 ) -> None:
     """Serve until Ctrl-C or SIGTERM. ``serving`` has the port of the socket; routers: of rooms above."""
+    show_log()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with contextlib.suppress(KeyboardInterrupt), collect_cycles_rarely():

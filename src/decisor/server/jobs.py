@@ -20,7 +20,7 @@ from procrastinate.exceptions import ConnectorException
 from psycopg import AsyncConnection, OperationalError
 
 from decisor.errors import Error, SetupError
-from decisor.history.postgres import CHANNEL, News, PostgresPlace
+from decisor.history.postgres import CHANNEL, News, PostgresPlace, Unreachable
 from decisor.history.store import PastRun
 from decisor.llms.shared import Journal
 from decisor.semantics.readings import OpenReading
@@ -34,10 +34,11 @@ from decisor.server.users import SharedSessions, User
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
-from decisor.trace.events import Writing
+from decisor.trace.events import TraceEntry, Writing
 from decisor.trace.file import Prompts, read_entries
 from decisor.types import Action, Completion
 
+GATHER_SECONDS = 0.05
 TICK_SECONDS = 0.15
 """How often what is new of runs is published."""
 HEARTBEAT_SECONDS, DEAD_SECONDS = 2.0, 10.0
@@ -45,8 +46,9 @@ HEARTBEAT_SECONDS, DEAD_SECONDS = 2.0, 10.0
 CLOSE_SECONDS = 5.0
 MOST_IN_LINE = 10_000
 TASK = "decide"
-# What it would say at each run that goes back in line, its log says here.
-logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
+# They would tell each run that goes back in line, and each connection that is gone; the log here says it once.
+for name in ("procrastinate", "psycopg.pool"):
+    logging.getLogger(name).setLevel(logging.CRITICAL)
 COMPLETION = DocumentFormat(Completion)
 
 
@@ -115,7 +117,18 @@ class Mirror:
     lines: int = 0
     """How many lines of its trace were read."""
     prompts: Prompts = field(default_factory=dict)
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def add(self, attempt: int, state: str, lines: Sequence[str]) -> None:
+        """Add what was read of it."""
+        # Another process has begun it anew.
+        if attempt > self.attempt:
+            self.attempt, self.lines, self.prompts, self.live.entries, self.live.texts = attempt, 0, {}, [], []
+        for entry in read_entries(lines, self.prompts):
+            self.live.hear(entry)
+        self.lines += len(lines)
+        if state:
+            show(self.live, SHOWN.decode(state))
+        self.live.wake()
 
 
 @dataclass(eq=False)
@@ -130,6 +143,13 @@ class Own:
     is_ending: bool = False
     """Whether it is over, and its end is to be stored."""
     is_stored: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is something to store: of a run that is over, its end, once."""
+        if self.live.is_over:
+            return self.is_ending and not self.is_stored.is_set()
+        return self.news.is_set()
 
     def news_of(self) -> News:
         live = self.live
@@ -187,9 +207,7 @@ async def until_reached(act: Any, *values: object) -> Any:
     while True:
         try:
             return await asyncio.to_thread(act, *values)
-        except SetupError as error:
-            if not isinstance(error.__cause__, OperationalError):
-                raise
+        except Unreachable as error:
             logger.warning("%s", error)
             await asyncio.sleep(1)
 
@@ -204,6 +222,10 @@ class ProcessLine:
         self.purchases = Purchases(place)
         self.sessions = runs.serving.users.sessions = SharedSessions(place=place)
         self.ending = asyncio.Event()
+        self.turn = asyncio.Lock()
+        """Of reading what is new of mirrors: the same lines are read once."""
+        self.news: set[int] = set()
+        self.told_news = asyncio.Event()
         self.told: set[asyncio.Task[None]] = set()
         self.tasks: list[asyncio.Task[None]] = []
         self.app = App(connector=PsycopgConnector(conninfo=place.url))
@@ -217,17 +239,25 @@ class ProcessLine:
         """Begin to take runs."""
         await until_reached(self.place.sizes)  # it makes the tables
         await self.app.open_async()
-        working = self.app.run_worker_async(
-            concurrency=self.runs.serving.at_once,
-            install_signal_handlers=False,
-            update_heartbeat_interval=HEARTBEAT_SECONDS,
-            stalled_worker_timeout=DEAD_SECONDS,
-            fetch_job_polling_interval=2.0,
-            delete_jobs="always",
-        )
-        self.worker = asyncio.create_task(working)
-        for work in (self.purchases.work(), self.publish(), self.hear(), self.take_over()):
+        self.worker = asyncio.create_task(self.work())
+        for work in (self.purchases.work(), self.publish(), self.hear(), self.look(), self.take_over()):
             self.tasks.append(asyncio.create_task(work))
+
+    async def work(self) -> None:
+        """Take runs from the line until cancelled, again where PostgreSQL was gone."""
+        while True:
+            with suppress(ConnectorException, OperationalError):
+                await self.app.run_worker_async(
+                    concurrency=self.runs.serving.at_once,
+                    install_signal_handlers=False,
+                    update_heartbeat_interval=HEARTBEAT_SECONDS,
+                    stalled_worker_timeout=DEAD_SECONDS,
+                    fetch_job_polling_interval=2.0,
+                    delete_jobs="always",
+                )
+                return
+            logger.warning("no run is taken from the line: PostgreSQL cannot be reached")
+            await asyncio.sleep(1)
 
     async def close(self) -> None:
         """Give the runs back to the line, and stop."""
@@ -296,6 +326,8 @@ class ProcessLine:
             if user is None:
                 raise SetupError(f"There is no user {order.user!r} any more.")
             prepared = await self.runs.prepare(user, order)
+        except Unreachable as error:
+            raise Released from error
         except (Error, NotThere) as error:
             live.end("failed", redact(str(error)))
             return
@@ -327,9 +359,7 @@ class ProcessLine:
             # An end is told at once.
             await wait_for_event(self.ending, TICK_SECONDS)
             self.ending.clear()
-            changed = [
-                one for one in self.own.values() if one.is_ending or (one.news.is_set() and not one.live.is_over)
-            ]
+            changed = [one for one in self.own.values() if one.is_changed]
             if not changed:
                 continue
             for own in changed:
@@ -391,40 +421,38 @@ class ProcessLine:
         self.told.add(task)
         task.add_done_callback(self.told.discard)
 
-    async def refresh(self, number: int) -> None:
-        """Read what is new of a run that another process has."""
-        mirror = self.mirrors.get(number)
-        if mirror is None:
-            return
-        async with mirror.turn:
-            live = mirror.live
-            attempt, state = await asyncio.to_thread(self.place.state_of, number)
-            # Another process has begun it anew.
-            if attempt > mirror.attempt:
-                mirror.attempt, mirror.lines, mirror.prompts, live.entries, live.texts = attempt, 0, {}, [], []
-            lines = await asyncio.to_thread(self.place.lines, number, mirror.lines)
-            # Meanwhile this process may have taken it.
-            if number not in self.mirrors:
+    async def refresh(self, *numbers: int) -> None:
+        """Read what is new of runs that other processes have."""
+        async with self.turn:
+            known = {number: self.mirrors[number] for number in numbers if number in self.mirrors}
+            if not known:
                 return
-            mirror.lines += len(lines)
-            for entry in read_entries(lines, mirror.prompts):
-                live.hear(entry)
-            if state:
-                show(live, SHOWN.decode(state))
-            live.wake()
-            if not state:
-                await self.check_end(number, mirror)
+            read = [(number, mirror.attempt, mirror.lines) for number, mirror in known.items()]
+            news = await asyncio.to_thread(self.place.news_since, read)
+            for number, mirror in known.items():
+                # Meanwhile this process may have taken it.
+                if self.mirrors.get(number) is mirror:
+                    mirror.add(*news.get(number, (0, "", ())))
+            over = [(number, mirror) for number, mirror in known.items() if number not in news]
+        for number, mirror in over:
+            await self.check_end(number, mirror)
 
     async def check_end(self, number: int, mirror: Mirror) -> None:
         """End a run whose process has stored its end."""
-        live = mirror.live
+        live, history = mirror.live, self.runs.keeper.history
+        entries: Sequence[TraceEntry] = ()
         try:
-            past = await asyncio.to_thread(self.runs.keeper.history.read, number, live.past.owner)
+            past = await asyncio.to_thread(history.read, number, live.past.owner)
+            if live.watchers:
+                entries = await asyncio.to_thread(history.entries, number, live.past.owner)
+        except Unreachable:
+            return
         except SetupError:
             past = replace(live.past, state="interrupted", why="It was forgotten.")
         if past.state == "running" or number not in self.mirrors:
             return
         live.past, live.is_kept = past, True
+        live.entries = entries or live.entries
         live.state = state_for_client(past)
         live.writings.clear()
         live.over.set()
@@ -441,9 +469,13 @@ class ProcessLine:
                     await connection.execute(f"LISTEN {CHANNEL}")
                     # What was told before this connection was open is read now.
                     self.sessions.by_digest.clear()
-                    await self.look(list(self.mirrors))
+                    await self.refresh(*self.mirrors)
                     async for notice in connection.notifies():
-                        await self.act(json.loads(notice.payload))
+                        try:
+                            await self.act(json.loads(notice.payload))
+                        except Exception as error:
+                            # One run that cannot be shown must not make this process deaf.
+                            logger.error("what another process told crashed this one's view", exc_info=error)
             except (OperationalError, SetupError) as error:
                 logger.warning("the store cannot be heard: %s", error)
                 await asyncio.sleep(1)
@@ -457,11 +489,22 @@ class ProcessLine:
         elif "run" in message:
             await self.hear_of_run(message["run"], message["owner"], message["state"])
         else:
-            watched = [number for number in message["news"] if (one := self.mirrors.get(number)) and one.live.watchers]
-            await self.look(watched)
+            self.news |= {
+                number for number in message["news"] if (one := self.mirrors.get(number)) and one.live.watchers
+            }
+            self.told_news.set()
 
-    async def look(self, numbers: Sequence[int]) -> None:
-        await asyncio.gather(*map(self.refresh, numbers))
+    async def look(self) -> None:
+        """Read the news of watched runs, those of several processes at once, for ever."""
+        while True:
+            await self.told_news.wait()
+            await asyncio.sleep(GATHER_SECONDS)
+            self.told_news.clear()
+            news, self.news = self.news, set()
+            try:
+                await self.refresh(*news)
+            except SetupError as error:
+                logger.warning("runs of other processes are not shown: %s", error)
 
     async def hear_of_run(self, number: int, owner: str, state: str) -> None:
         """Look at a run that waits, was taken or ended, as far as somebody here watches it."""

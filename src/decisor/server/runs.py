@@ -22,6 +22,7 @@ from decisor.decision_record.build import change_approvals
 from decisor.decision_record.record import DecisionRecord, make_approval_change
 from decisor.errors import Error, SetupError
 from decisor.history.folder import FolderPlace
+from decisor.history.postgres import Unreachable
 from decisor.history.store import PastRun, RunMark
 from decisor.llms.shared import Journal
 from decisor.server.budgets import Budgets
@@ -394,6 +395,8 @@ class Runs:
                 # It ended meanwhile elsewhere; what this process has of it may lack the last entries.
                 past = await asyncio.to_thread(history.read, number, owner)
             entries = await asyncio.to_thread(history.entries, number, owner)
+        except Unreachable:
+            raise
         except SetupError as error:
             raise NotThere(str(error)) from error
         return live_run_of_past(past, entries, tuple(self.pool.members))
