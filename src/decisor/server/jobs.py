@@ -21,7 +21,7 @@ from psycopg import AsyncConnection, OperationalError
 
 from decisor.errors import Error, SetupError
 from decisor.history.postgres import CHANNEL, News, PostgresPlace, Unreachable
-from decisor.history.store import PastRun
+from decisor.history.store import PAST_RUN, PastRun
 from decisor.llms.shared import Journal
 from decisor.semantics.readings import OpenReading
 from decisor.server.live import LiveRun, Pending, ReplyKind, state_for_client
@@ -30,12 +30,12 @@ from decisor.server.responses import State
 from decisor.server.runs import NotThere, Runs
 from decisor.server.settings import Full
 from decisor.server.stream import wait_for_event
-from decisor.server.users import SharedSessions, User
+from decisor.server.users import SESSION, SharedSessions, User
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
 from decisor.trace.events import TraceEntry, Writing
-from decisor.trace.file import Prompts, read_entries
+from decisor.trace.file import Prompts, read_entries, trace_line_format
 from decisor.types import Action, Completion
 
 GATHER_SECONDS = 0.05
@@ -237,6 +237,9 @@ class ProcessLine:
 
     async def open(self) -> None:
         """Begin to take runs."""
+        # Built by one thread: pydantic is not made for several that build at once.
+        for layout in (PAST_RUN, SHOWN, COMPLETION, SESSION, trace_line_format()):
+            assert layout.adapter
         await until_reached(self.place.sizes)  # it makes the tables
         await self.app.open_async()
         self.worker = asyncio.create_task(self.work())
