@@ -151,8 +151,9 @@ def test_many_processes_make_the_tables_at_once() -> None:
             list(pool.map(PostgresPlace.sizes, places))
         with places[0].transaction() as tables:
             tables.execute("UPDATE format SET version = 99")
+        places.append(PostgresPlace(url))
         with pytest.raises(SetupError, match="of format 99"):
-            PostgresPlace(url).sizes()
+            places[-1].sizes()
         for place in places:
             place.close()
 

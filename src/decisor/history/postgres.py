@@ -276,8 +276,9 @@ class PostgresPlace:
             rows += [{"number": number, "position": written + at, "line": line} for at, line in enumerate(lines)]
             self.published[number] = self.published.get(number, 0) + sum(map(len, lines))
         if rows:
-            statement = "INSERT INTO entry SELECT * FROM json_populate_recordset(null::entry, ?)"
-            tables.execute(statement, [json_text(rows)])
+            # They may be there already: a transaction may be done though its answer was lost.
+            insert_all = "INSERT INTO entry SELECT * FROM json_populate_recordset(null::entry, ?)"
+            tables.execute(f"{insert_all} ON CONFLICT DO NOTHING", [json_text(rows)])
 
     def news_since(self, read: Sequence[tuple[int, int, int]]) -> Mapping[int, tuple[int, str, list[str]]]:
         """Return what is new of runs under way: attempt, what a page shows besides the entries, and lines of entries.

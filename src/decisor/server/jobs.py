@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -144,6 +144,16 @@ class Own:
     """Whether it is over, and its end is to be stored."""
     is_stored: asyncio.Event = field(default_factory=asyncio.Event)
 
+    is_left: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when this process is done with it."""
+
+    def lose(self) -> None:
+        """Stop doing it, for another attempt of it has begun."""
+        self.is_lost = True
+        self.is_stored.set()
+        if self.live.task is not None:
+            self.live.task.cancel()
+
     @property
     def is_changed(self) -> bool:
         """Whether there is something to store: of a run that is over, its end, once."""
@@ -212,6 +222,17 @@ async def until_reached(act: Any, *values: object) -> Any:
             await asyncio.sleep(1)
 
 
+async def keep_going(work: Callable[[], Awaitable[None]]) -> None:
+    """Do work that has no end; again after a fault, as where PostgreSQL was gone."""
+    while True:
+        try:
+            await work()
+            return
+        except Exception as error:
+            logger.warning("a part of the line of runs begins again", exc_info=error)
+            await asyncio.sleep(1)
+
+
 class ProcessLine:
     """The line of runs, as one process sees it."""
 
@@ -242,25 +263,20 @@ class ProcessLine:
             assert layout.adapter
         await until_reached(self.place.sizes)  # it makes the tables
         await self.app.open_async()
-        self.worker = asyncio.create_task(self.work())
-        for work in (self.purchases.work(), self.publish(), self.hear(), self.look(), self.take_over()):
-            self.tasks.append(asyncio.create_task(work))
+        self.worker = asyncio.create_task(keep_going(self.work))
+        for work in (self.purchases.work, self.publish, self.hear, self.look, self.take_over):
+            self.tasks.append(asyncio.create_task(keep_going(work)))
 
     async def work(self) -> None:
-        """Take runs from the line until cancelled, again where PostgreSQL was gone."""
-        while True:
-            with suppress(ConnectorException, OperationalError):
-                await self.app.run_worker_async(
-                    concurrency=self.runs.serving.at_once,
-                    install_signal_handlers=False,
-                    update_heartbeat_interval=HEARTBEAT_SECONDS,
-                    stalled_worker_timeout=DEAD_SECONDS,
-                    fetch_job_polling_interval=2.0,
-                    delete_jobs="always",
-                )
-                return
-            logger.warning("no run is taken from the line: PostgreSQL cannot be reached")
-            await asyncio.sleep(1)
+        """Take runs from the line until cancelled."""
+        await self.app.run_worker_async(
+            concurrency=self.runs.serving.at_once,
+            install_signal_handlers=False,
+            update_heartbeat_interval=HEARTBEAT_SECONDS,
+            stalled_worker_timeout=DEAD_SECONDS,
+            fetch_job_polling_interval=2.0,
+            delete_jobs="always",
+        )
 
     async def close(self) -> None:
         """Give the runs back to the line, and stop."""
@@ -299,6 +315,10 @@ class ProcessLine:
         taken = await until_reached(self.place.take, number)
         if taken is None:
             return
+        # This process may have an earlier attempt of it still.
+        if (before := self.own.get(number)) is not None:
+            before.lose()
+            await before.is_left.wait()
         order = Order.model_validate_json(taken.job)
         live = self.live_of(taken.past)
         self.mirrors.pop(number, None)
@@ -314,8 +334,12 @@ class ProcessLine:
                 logger.error("run %s is left to another process", number, exc_info=error)
             raise
         finally:
+            if live.task is not None and not live.task.done():
+                live.task.cancel()
+                await asyncio.wait([live.task])
             live.watchers.discard(own.news)
             del self.own[number]
+            own.is_left.set()
             self.runs.live.pop(live.id, None)
             self.runs.wake(live)
 
@@ -374,9 +398,7 @@ class ProcessLine:
                 own.live.written += len(one.entries)
                 if one.number in lost:
                     logger.warning("run %s was taken over by another process", one.number)
-                    own.is_lost = True
-                    if own.live.task is not None:
-                        own.live.task.cancel()
+                    own.lose()
                 # A run that ended meanwhile is in the next round.
                 if own.live.past in ends or own.is_lost:
                     own.is_stored.set()
@@ -385,12 +407,11 @@ class ProcessLine:
         """Put the runs of dead processes in line again, again and again."""
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
-            with suppress(ConnectorException):
-                for job in await self.app.job_manager.get_stalled_jobs(seconds_since_heartbeat=DEAD_SECONDS):
+            for job in await self.app.job_manager.get_stalled_jobs(seconds_since_heartbeat=DEAD_SECONDS):
+                # Another process may have been faster.
+                with suppress(ConnectorException):
+                    await self.app.job_manager.retry_job(job)
                     logger.warning("run %s goes on in another process", job.task_kwargs.get("number"))
-                    # Another process may have been faster.
-                    with suppress(ConnectorException):
-                        await self.app.job_manager.retry_job(job)
 
     # Runs that others do.
 
