@@ -238,11 +238,10 @@ async def kill_processes(one: Server, llm: CountingLLM, kills: int) -> None:
             os.kill(random.choice(serving), signal.SIGKILL)
     is_over = True
     await asyncio.wait(asking, timeout=90)
-    states, (twice, close) = await one.ended(ids, 60), llm.bought_twice(at)
-    lost = asked - len(set(ids))
-    print(
-        f"{kills} kills, {asked} runs: {dict(states)}, {lost} lost; {twice} replies twice, {close} just before a kill"
-    )
+    states, twice = await one.ended(ids, 60), llm.bought_twice(at)
+    print(f"{kills} kills, {asked} runs: {dict(states)}, {asked - len(set(ids))} lost")
+    seconds = " ".join(f"{one:.2f}" for one in twice)
+    print(f"{len(llm.delivered)} replies, {len(twice)} bought twice; delivered {seconds or 0} seconds before a kill")
 
 
 async def restart_postgres(one: Server, database: Postgres, runs: int) -> None:
