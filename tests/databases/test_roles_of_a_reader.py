@@ -127,6 +127,8 @@ async def test_who_has_no_name_reads_in_no_role_of_a_person(postgres: str) -> No
         ('ann"; RESET ROLE; --', "does not exist"),
         ("ann\x00", "cannot be reached"),
     ],
+    # Names hold the number of the process, and all processes of a run of tests must call a test alike.
+    ids=range(9),
 )
 async def test_a_name_that_is_no_role_of_its_own_opens_nothing(postgres: str, name: str, words: str) -> None:
     async with open_pool(shop(postgres, "{user}")) as pool:

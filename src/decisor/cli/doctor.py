@@ -130,6 +130,8 @@ OTHERS: Parts = {
     "solver of decision models (HiGHS)": ("highspy", "solver"),
     "keys in the system's keyring": ("keyring", "keyring"),
     "spans of OpenTelemetry": ("opentelemetry.sdk", "otel"),
+    "sign-in of an organisation": ("authlib", "identity"),
+    "a server of several processes": ("procrastinate", "cluster"),
     "lab (decisor eval, report, bench, train)": ("rapidfuzz", "lab"),
     "evaluations on a cluster (Ray)": ("ray", "ray"),
 }

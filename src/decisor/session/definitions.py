@@ -43,6 +43,7 @@ from decisor.session.open_sources import open_first_database
 from decisor.session.provenance import unwrap_model_tool
 from decisor.session.run_setup import LLMs, decide_by_technique
 from decisor.session.sources import Place
+from decisor.system.structured_files import Finding
 from decisor.system.text import fit_on_one_line
 from decisor.tools.abilities import Database
 from decisor.trace.events import OTHER_READING, MeaningChoice, Note
@@ -51,7 +52,6 @@ from decisor.types import LLM, Action, Decision, Observation, Pitfall, Question,
 if TYPE_CHECKING:
     from decisor.databases.schema import TableInfo
     from decisor.semantics.check import SandboxedDatabase
-    from decisor.system.structured_files import Finding
 
 
 T = TypeVar("T", bound=Tool)
