@@ -122,7 +122,7 @@ class Taken:
     job: str
     """How it is done, as JSON."""
     attempt: int
-    replies: Mapping[tuple[str, int], str]
+    replies: Mapping[tuple[Any, int], str]
     """What people said to it, by kind and number."""
 
 

@@ -187,11 +187,15 @@ class Purchases:
             await self.news.wait()
             self.news.clear()
             batch, self.waiting = self.waiting, []
-            await until_reached(self.place.keep_bought, [row for row, _ in batch])
+            fault: SetupError | None = None
+            try:
+                await until_reached(self.place.keep_bought, [row for row, _ in batch])
+            except SetupError as error:
+                fault = error
             for _, stored in batch:
                 # Its run may have been stopped meanwhile.
                 if not stored.done():
-                    stored.set_result(None)
+                    stored.set_exception(fault) if fault else stored.set_result(None)
 
 
 @dataclass(frozen=True)
@@ -322,7 +326,7 @@ class ProcessLine:
         order = Order.model_validate_json(taken.job)
         live = self.live_of(taken.past)
         self.mirrors.pop(number, None)
-        live.entries, live.texts, live.written, live.given, live.pass_on = [], [], 0, taken.replies, None
+        live.begin_anew(taken.past, taken.replies)
         own = self.own[number] = Own(live, taken.attempt)
         live.watchers.add(own.news)
         try:

@@ -151,6 +151,14 @@ class LiveRun:
         if not self.is_kept:
             raise SetupError("A run is marked, approved and shown to others when it is over and in the history.")
 
+    def begin_anew(self, past: PastRun, given: Mapping[tuple[ReplyKind, int], str]) -> None:
+        """Forget what another process did of it: this one has it now. given: what people replied."""
+        self.past, self.given, self.pass_on = past, given, None
+        self.entries, self.texts, self.written = [], [], 0
+        # Queries and words are counted from 1 again, and find their replies.
+        for waiting in (self.writings, self.approvals, self.readings):
+            waiting.clear()
+
     def hear(self, entry: TraceEntry) -> None:
         """Add an entry; the trace calls it with each one."""
         assert isinstance(self.entries, list)
