@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor.history.folder import FolderPlace
+from decisor.history.place import FolderPlace
 from decisor.session.config import user_config_file
 from decisor.system.storage import cache_folder, data_folder
 

@@ -14,7 +14,7 @@ from decisor.decision_record.build import change_approvals
 from decisor.decision_record.page import read_record, render_record_page, write_record
 from decisor.decision_record.record import add_approval, check_approval, make_approval_change, withdraw_approvals
 from decisor.errors import SetupError
-from decisor.history.folder import FolderPlace
+from decisor.history.place import FolderPlace
 from decisor.history.store import Approval, History, RunMark
 
 FULL = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1024, -1))"

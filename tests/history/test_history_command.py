@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import decisor as library
-from decisor.history.folder import FolderPlace
+from decisor.history.place import FolderPlace
 from decisor.history.recorder import Keeping
 from decisor.history.store import History
 from local_llm import Decisor, LocalLLM

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import LLMError, SetupError
-from decisor.history.folder import FolderPlace, TracePen
+from decisor.history.place import FolderPlace, TracePen
 from decisor.history.recorder import Keeping, RunRecorder, record_run
 from decisor.history.store import History, PastRun, RunMark
 from decisor.trace.events import ActionStart, Conclusion, Event, LLMCall, Note, RunStart, RunUsage, Trace

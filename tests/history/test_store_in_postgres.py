@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import SetupError
-from decisor.history.folder import FolderPlace
+from decisor.history.place import FolderPlace, Place
 from decisor.history.postgres import News, PostgresPlace
 from decisor.history.recorder import Keeping, record_run
-from decisor.history.store import History, PastRun, Place, RunMark
+from decisor.history.store import History, PastRun, RunMark
 from decisor.trace.events import Conclusion, Note, RunStart, RunUsage, Trace, TraceEntry
 from decisor.types import Question, Usage
 from history.test_history_store import NOTE, keep

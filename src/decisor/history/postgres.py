@@ -21,7 +21,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from decisor.errors import SetupError
-from decisor.history.store import MIGRATIONS, PAST_RUN, History, PastRun, Rows, Tables, delete_rows, insert_run
+from decisor.history.place import MIGRATIONS, Rows, Tables
+from decisor.history.store import PAST_RUN, History, PastRun, delete_rows, insert_run
 from decisor.system.extras import require_package
 from decisor.system.secrets import hide_password
 from decisor.system.serialization import json_text

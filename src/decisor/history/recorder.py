@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from decisor.errors import Error, SetupError
-from decisor.history.store import ALL, History, PastRun, Pen, State
+from decisor.history.place import Pen
+from decisor.history.store import ALL, History, PastRun, State
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
 from decisor.trace.events import Conclusion, RunStart, RunUsage, TraceEntry, events_of

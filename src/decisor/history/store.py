@@ -1,18 +1,18 @@
 """The history: a row for each recorded run, with its trace beside it, in a folder or in PostgreSQL.
 
 Several processes may write and read at once: a change is one short transaction. The statements are the same for
-SQLite (``history.folder``) and PostgreSQL (``history.postgres``); a ``Place`` says what differs.
+SQLite (``history.place``) and PostgreSQL (``history.postgres``); a ``Place`` says what differs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from decisor.errors import SetupError
+from decisor.history.place import FolderPlace, Place, Tables
 from decisor.system.serialization import DocumentFormat, json_text
 from decisor.trace.events import TraceEntry
 from decisor.types import Question, Usage
@@ -112,20 +112,6 @@ class PastRun:
 PAST_RUN = DocumentFormat(PastRun)
 CAP = 512 * 2**20
 """Bytes of traces; beyond it the oldest are dropped, marked ones last."""
-MIGRATIONS: Sequence[Sequence[str]] = (
-    (
-        """CREATE TABLE run (number {identity}, owner TEXT NOT NULL, words TEXT NOT NULL,
-        marked INTEGER NOT NULL, run TEXT NOT NULL)""",
-        "CREATE INDEX run_of_owner ON run (owner, number)",
-        "CREATE TABLE reader (name TEXT, number BIGINT, PRIMARY KEY (name, number))",
-    ),
-    (
-        """CREATE TABLE spent (payer TEXT, day TEXT, dollars DOUBLE PRECISION NOT NULL, tokens BIGINT NOT NULL,
-        PRIMARY KEY (payer, day))""",
-    ),
-)
-"""Statements that make the tables of each version from those of the version before. {identity}: a number that no other
-row ever had. ``reader`` has the persons to whom an owner shows a run; ``spent``, what persons and groups spent."""
 ALL, BEYOND = 10**9, 2**63 - 1
 """More runs than there are, and a number that none has."""
 Numbers: TypeAlias = "list[int]"
@@ -142,69 +128,6 @@ class Spent:
         return Spent(self.dollars + other.dollars, self.tokens + other.tokens)
 
 
-class Rows(Protocol):
-    """The rows that a statement gave."""
-
-    def fetchone(self) -> Any: ...
-
-    def fetchall(self) -> list[Any]: ...
-
-
-class Tables(Protocol):
-    """The tables within one transaction. In a statement ``?`` stands for a value."""
-
-    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows: ...
-
-    def executemany(self, statement: str, values: Sequence[Sequence[Any]], /) -> object: ...
-
-
-class Pen(Protocol):
-    """The trace of a run under way, as it is written."""
-
-    @property
-    def fault(self) -> str:
-        """Why the trace ends early: an error of the history ends no run."""
-        ...
-
-    def write(self, *entries: TraceEntry) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class Place(Protocol):
-    """A place of runs: their tables and their traces.
-
-    Raises (every method): SetupError where the place cannot be used.
-    """
-
-    name: str
-    """Name for messages."""
-    locking: str
-    """End of a SELECT in a transaction that changes the row that it reads."""
-
-    def transaction(self) -> AbstractContextManager[Tables]:
-        """Open the tables for one transaction, which an error takes back."""
-        ...
-
-    def open_trace(self, number: int) -> Pen:
-        """Begin the trace of a run. Raises OSError too."""
-        ...
-
-    def read_trace(self, number: int) -> Sequence[TraceEntry]: ...
-
-    def drop_traces(self, numbers: Sequence[int]) -> None: ...
-
-    def sizes(self) -> Mapping[int, int]:
-        """Return the bytes of each trace, by number of the run."""
-        ...
-
-    def size_of(self, number: int) -> int: ...
-
-    def is_under_way(self, number: int) -> bool:
-        """Return whether a run without an end still goes on."""
-        ...
-
-
 class History:
     """The recorded runs of all owners in one place.
 
@@ -215,8 +138,6 @@ class History:
 
     def __init__(self, place: Path | Place | None = None, cap: int = CAP) -> None:
         """Set the place, by default the data folder of the person, and the bytes that all traces may have."""
-        from decisor.history.folder import FolderPlace
-
         self.place: Place = FolderPlace(place) if place is None or isinstance(place, Path) else place
         self.cap, self.room = cap, 0
 

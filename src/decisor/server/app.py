@@ -35,7 +35,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from decisor.errors import Error, LLMError, OutageError, SetupError, ToolError
-from decisor.history.folder import FolderPlace
+from decisor.history.place import FolderPlace
 from decisor.history.postgres import Unreachable
 from decisor.server.connections import BACKLOG, ProcessConnection, make_connection_class
 from decisor.server.identity import CALLBACK, LOGIN, LOGIN_SECONDS, Refusal

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, Literal, TypeVar
 
 from decisor.errors import SetupError
+from decisor.history.place import Pen
 from decisor.history.recorder import update_past_run
-from decisor.history.store import History, PastRun, Pen, Sight
+from decisor.history.store import History, PastRun, Sight
 from decisor.semantics.readings import OpenReading
 from decisor.server.responses import State
 from decisor.server.uploads import may_use

@@ -21,7 +21,7 @@ from typing import Protocol
 from decisor.decision_record.build import change_approvals
 from decisor.decision_record.record import DecisionRecord, make_approval_change
 from decisor.errors import Error, SetupError
-from decisor.history.folder import FolderPlace
+from decisor.history.place import FolderPlace
 from decisor.history.postgres import Unreachable
 from decisor.history.store import PastRun, RunMark
 from decisor.llms.shared import Journal

@@ -1,4 +1,4 @@
-"""Runs in a folder: a SQLite database, and a file for each trace.
+"""The place of a history, and the one in a folder: a SQLite database, and a file for each trace.
 
     FOLDER/history.db       facts for lists and searches
     FOLDER/runs/12.jsonl    the trace of run 12, as ``decisor ask --trace`` writes it, from the moment that it begins
@@ -13,13 +13,12 @@ import os
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any, Protocol, TextIO
 
 from decisor.errors import SetupError
-from decisor.history.store import MIGRATIONS, Tables
 from decisor.system.storage import create_private, data_folder, make_private_folder, open_private
 from decisor.trace.events import TraceEntry
 from decisor.trace.file import TraceFile, read_trace
@@ -57,6 +56,85 @@ else:
 
     def is_locked(path: Path) -> bool:
         return False
+
+
+MIGRATIONS: Sequence[Sequence[str]] = (
+    (
+        """CREATE TABLE run (number {identity}, owner TEXT NOT NULL, words TEXT NOT NULL,
+        marked INTEGER NOT NULL, run TEXT NOT NULL)""",
+        "CREATE INDEX run_of_owner ON run (owner, number)",
+        "CREATE TABLE reader (name TEXT, number BIGINT, PRIMARY KEY (name, number))",
+    ),
+    (
+        """CREATE TABLE spent (payer TEXT, day TEXT, dollars DOUBLE PRECISION NOT NULL, tokens BIGINT NOT NULL,
+        PRIMARY KEY (payer, day))""",
+    ),
+)
+"""Statements that make the tables of each version from those of the version before. {identity}: a number that no other
+row ever had. ``reader`` has the persons to whom an owner shows a run; ``spent``, what persons and groups spent."""
+
+
+class Rows(Protocol):
+    """The rows that a statement gave."""
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+class Tables(Protocol):
+    """The tables within one transaction. In a statement ``?`` stands for a value."""
+
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows: ...
+
+    def executemany(self, statement: str, values: Sequence[Sequence[Any]], /) -> object: ...
+
+
+class Pen(Protocol):
+    """The trace of a run under way, as it is written."""
+
+    @property
+    def fault(self) -> str:
+        """Why the trace ends early: an error of the history ends no run."""
+        ...
+
+    def write(self, *entries: TraceEntry) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Place(Protocol):
+    """A place of runs: their tables and their traces.
+
+    Raises (every method): SetupError where the place cannot be used.
+    """
+
+    name: str
+    """Name for messages."""
+    locking: str
+    """End of a SELECT in a transaction that changes the row that it reads."""
+
+    def transaction(self) -> AbstractContextManager[Tables]:
+        """Open the tables for one transaction, which an error takes back."""
+        ...
+
+    def open_trace(self, number: int) -> Pen:
+        """Begin the trace of a run. Raises OSError too."""
+        ...
+
+    def read_trace(self, number: int) -> Sequence[TraceEntry]: ...
+
+    def drop_traces(self, numbers: Sequence[int]) -> None: ...
+
+    def sizes(self) -> Mapping[int, int]:
+        """Return the bytes of each trace, by number of the run."""
+        ...
+
+    def size_of(self, number: int) -> int: ...
+
+    def is_under_way(self, number: int) -> bool:
+        """Return whether a run without an end still goes on."""
+        ...
 
 
 BUSY_SECONDS = 30.0
