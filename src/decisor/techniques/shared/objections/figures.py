@@ -75,7 +75,10 @@ ITEMS = set(
 )
 SMALL_WORDS = set(re.findall(r"\w+", "the and with has have for are was which that than from all most least"))
 
-PERIODS = re.compile(r"\s+(?:periods|quarters|years|months)\b", re.I)
+PERIODS = re.compile(
+    r"\s+(?:periods|quarters|years|months)\b(\s+(?:shown|listed|given|recorded|of data|in the data)\b)?", re.I
+)
+"""Periods after a number of them, and words that say they are those of the rows: a lease may be of eight years."""
 IN_ALL = re.compile(r"[^.;\d]{0,20}\b(?:altogether|in all|in total|compar|verglichen)", re.I)
 RowsOf = Callable[[Quantity], frozenset[str]]
 
@@ -237,7 +240,8 @@ class FigureCheck(AnswerReading):
         value, sizes = figure.meanings[0].value, self.sizes
         if figure.unit or value != int(value) or not sizes or "limit" in self.known.lower():
             return None
-        if PERIODS.match(after) and WHOLE.search(before):
+        periods = PERIODS.match(after)
+        if periods and (periods[1] or re.search(r"\ball(?: the)?\s*$", before, re.I)):
             return self.period_counts or None
         wording = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
         candidates = ITEMS | ({stem(wording[1].lower())} if wording else set())
