@@ -11,8 +11,8 @@ each. Rounds of both take turns, and of each the smallest counts. Bar: 1.3 times
 
 Kills: runs are asked for all the time, and a serving process is killed (SIGKILL) every six seconds, ``--kills`` times.
 Counted are runs that are lost (no run answers to a key that was sent), stuck (not over a minute after the last kill),
-and replies bought twice: delivered whole, and asked for again. Bar: 0 of each. Of the last it prints how long before a
-kill each was delivered: what a process has not read or stored yet when it is killed cannot be kept.
+and replies bought twice: delivered whole, and asked for again. Bar: 0 of each. Of the last it prints how long after a
+kill each was delivered: what goes to a process that is gone, or has not stored it yet (below 0), cannot be kept.
 
 Restart: PostgreSQL is killed and started again while ``--runs`` runs are under way. Bar: every run ends.
 """
@@ -72,9 +72,9 @@ class CountingLLM:
         return response
 
     def bought_twice(self, kills: list[float]) -> list[float]:
-        """Return how many seconds before a kill each reply was delivered that was bought twice."""
+        """Return how many seconds after the nearest kill each reply was delivered that was bought twice."""
         twice = [times[0] for times in self.delivered.values() if len(times) > 1]
-        return sorted(min((kill - at for kill in kills if kill > at), default=99.0) for at in twice)
+        return sorted(min((at - kill for kill in kills), key=abs) for at in twice)
 
 
 @asynccontextmanager
@@ -241,7 +241,7 @@ async def kill_processes(one: Server, llm: CountingLLM, kills: int) -> None:
     states, twice = await one.ended(ids, 60), llm.bought_twice(at)
     print(f"{kills} kills, {asked} runs: {dict(states)}, {asked - len(set(ids))} lost")
     seconds = " ".join(f"{one:.2f}" for one in twice)
-    print(f"{len(llm.delivered)} replies, {len(twice)} bought twice; delivered {seconds or 0} seconds before a kill")
+    print(f"{len(llm.delivered)} replies, {len(twice)} bought twice; delivered {seconds or 0} seconds after a kill")
 
 
 async def restart_postgres(one: Server, database: Postgres, runs: int) -> None:
