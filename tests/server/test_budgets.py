@@ -12,6 +12,8 @@ from decisor.errors import SetupError
 from decisor.history.store import History, Spent
 from decisor.server.settings import ServerSettings
 from decisor.server.users import GroupBudget, Rights, SpendingLimits, User, Users, digest_of_token, user_of_rights
+from report.browser import FOUND, browser
+from server.page import PICTURES, Page
 from server.serving import Served, planner, served, sources
 from servers.openai_server import serve_threaded
 
@@ -105,6 +107,20 @@ def test_a_group_has_so_many_runs_at_a_time(tmp_path: Path) -> None:
         assert one.run(second)["state"] == "waiting"
         one.client.post(f"/api/runs/{first}/stop", json={})
         one.until(lambda: one.run(second), lambda run: bool(run["approvals"]))
+
+
+@pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
+def test_the_page_says_that_a_budget_is_nearly_spent(tmp_path: Path) -> None:
+    budget = GroupBudget(day=SpendingLimits(dollars=20), each_day=SpendingLimits(tokens=1_000_000))
+    day, name = f"{datetime.now(UTC):%Y-%m-%d}", "an-analyst-of-the-shops"
+    History(tmp_path / "history").spend({("group a", day): Spent(16.4, 5), (name, day): Spent(0, 799_999)}, (), "")
+    with serve_threaded(planner()) as url, site(tmp_path, url, user(name, a=budget)) as one, browser() as driver:
+        page = Page(driver, one.url)
+        driver.open(f"{one.url}/#{name}")
+        page.see("Spent of the budget of a, today: $16.40 of $20.00", "#links")
+        assert "tokens" not in page.text("#links")
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        driver.screenshot(PICTURES / "budget.png")
 
 
 def test_what_is_spent_in_two_stores_at_once_adds_up(tmp_path: Path) -> None:
