@@ -93,6 +93,8 @@ def site(store: str, folder: Path, llm: SlowLLM, **more: Any) -> Iterator[Served
     folder.mkdir(exist_ok=True)
     data = sources(folder)
     with served(ServerSettings(data, {"m": f"m@{llm.url}"}, **more), History(PostgresPlace(store))) as one:
+        # FastAPI builds its routes at the first request: not in two threads at once, as no server of its own would.
+        one.client.get("/nothing")
         yield one
 
 
@@ -133,7 +135,7 @@ def test_a_query_is_allowed_at_another_server(pair: tuple[Served, Served]) -> No
         waiting = pair[1 - at].run(id)["approvals"][0]
         reply = pair[1 - at].client.post(f"/api/runs/{id}/approvals/{waiting['number']}", json={"allow": True})
         assert reply.status_code == 200
-        assert pair[at].ended(id)["result"]["answer"] == "elm" and pair[1 - at].run(id)["state"] == "finished"
+        assert [place.ended(id)["result"]["answer"] for place in pair] == ["elm", "elm"]
 
 
 def test_a_run_is_stopped_at_another_server(pair: tuple[Served, Served]) -> None:
