@@ -39,7 +39,7 @@ inside='
     sum=$(cat pyproject.toml constraints.txt | sha256sum)
     if [ "$(cat ~/venv/sum 2>/dev/null)" != "$sum" ]; then
         python3 -m venv --clear ~/venv
-        ~/venv/bin/python -m pip install --quiet -c constraints.txt -e ".[documents,fast,graph,keyring,lab,neo4j,office,openapi,postgres,solver]" --group dev
+        ~/venv/bin/python -m pip install --quiet -c constraints.txt -e ".[cluster,documents,fast,graph,keyring,lab,neo4j,office,openapi,postgres,solver]" --group dev
         echo "$sum" >~/venv/sum
     fi
     export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
