@@ -36,7 +36,7 @@ as_root chroot "$tree" chown -R "$user" "/home/$user"
 inside='
     set -e
     cd ~/decisor
-    sum=$(cat pyproject.toml constraints.txt | sha256sum)
+    sum=$(cat pyproject.toml constraints.txt tests/servers/python314.sh | sha256sum)
     if [ "$(cat ~/venv/sum 2>/dev/null)" != "$sum" ]; then
         python3 -m venv --clear ~/venv
         ~/venv/bin/python -m pip install --quiet -c constraints.txt -e ".[cluster,documents,fast,graph,keyring,lab,neo4j,office,openapi,postgres,solver]" --group dev
