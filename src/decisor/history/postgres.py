@@ -169,6 +169,11 @@ class PostgresPlace:
         except UnicodeEncodeError as error:
             raise SetupError("What is to be kept is not UTF-8. Write it anew.") from error
 
+    def prepare(self) -> None:
+        """Create missing tables, which any transaction does."""
+        with self.transaction():
+            pass
+
     def open_trace(self, number: int) -> EntryPen:
         self.drop_traces([number])
         return EntryPen(self, number)
@@ -180,6 +185,9 @@ class PostgresPlace:
         return list(read_entries(line for (line,) in rows))
 
     def drop_traces(self, numbers: Sequence[int]) -> None:
+        # Most changes drop nothing, and need no second transaction.
+        if not numbers:
+            return
         with self.transaction() as tables:
             tables.executemany("DELETE FROM entry WHERE number = ?", [(number,) for number in numbers])
 
@@ -234,10 +242,9 @@ class PostgresPlace:
                 return None
             # The run begins anew: what was bought and said is there, and gives the same entries again.
             tables.execute("DELETE FROM entry WHERE number = ?", (number,))
-            replies = tables.execute("SELECT kind, which, text FROM reply WHERE number = ?", (number,)).fetchall()
+            said = read_replies(tables, number)
             tell(tables, run=number, owner=past.owner, state="running")
         job, attempt = row
-        said = {(kind, which): text for kind, which, text in replies}
         return Taken(replace(past, number=number), job, attempt, said)
 
     def publish(self, history: History, news: Sequence[News], ends: Sequence[PastRun]) -> set[int]:
@@ -313,8 +320,7 @@ class PostgresPlace:
 
     def replies(self, number: int) -> Mapping[tuple[str, int], str]:
         with self.transaction() as tables:
-            rows = tables.execute("SELECT kind, which, text FROM reply WHERE number = ?", (number,)).fetchall()
-        return {(kind, which): text for kind, which, text in rows}
+            return read_replies(tables, number)
 
     def bought(self, number: int) -> Mapping[str, str]:
         """Return the replies that LLMs gave a run, as JSON by key."""
@@ -357,6 +363,12 @@ class PostgresPlace:
 def tell(tables: Tables, **message: object) -> None:
     """Tell all processes of a change, when the transaction ends."""
     tables.execute("SELECT pg_notify(?, ?)", (CHANNEL, json_text(message)))
+
+
+def read_replies(tables: Tables, number: int) -> Mapping[tuple[str, int], str]:
+    """Return what people said to a run, by kind and number."""
+    rows = tables.execute("SELECT kind, which, text FROM reply WHERE number = ?", (number,)).fetchall()
+    return {(kind, which): text for kind, which, text in rows}
 
 
 def delete_live(tables: Tables, number: int) -> None:

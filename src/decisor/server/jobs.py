@@ -265,7 +265,7 @@ class ProcessLine:
         # Built by one thread: pydantic is not made for several that build at once.
         for layout in (PAST_RUN, SHOWN, COMPLETION, SESSION, trace_line_format()):
             assert layout.adapter
-        await until_reached(self.place.sizes)  # it makes the tables
+        await until_reached(self.place.prepare)
         await self.app.open_async()
         self.worker = asyncio.create_task(keep_going(self.work))
         for work in (self.purchases.work, self.publish, self.hear, self.look, self.take_over):

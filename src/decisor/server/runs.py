@@ -330,7 +330,7 @@ class Runs:
     async def run_work(
         self, live: LiveRun, user: User, order: Order, work: Work, journal: Journal | None = None
     ) -> None:
-        """Run the work of a live run. It never raises: an error is in the state of the run."""
+        """Run the work of a live run. An error is in the state of the run; only a run of the line can be cancelled."""
         body = order.body
         llms = self.pool.llms
         if user.budgets or journal:
