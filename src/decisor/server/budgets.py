@@ -17,6 +17,7 @@ from decisor.history.store import History, Spent
 from decisor.llms.shared import Journal, share_llm
 from decisor.runtime.budget import Limits
 from decisor.server.responses import BudgetLine
+from decisor.server.settings import lower_limits
 from decisor.server.users import User
 from decisor.system.extras import logger
 from decisor.types import LLM, Completion, Usage
@@ -72,8 +73,7 @@ class Budgets:
         """Return the budgets of a user with what is spent of them."""
         await self.store(payers_of(user))
         lines = []
-        for one in allowances_of(user, datetime.now(UTC)):
-            spent = self.spent.get((one.payer, one.period), Spent())
+        for one, spent in self.balances(user):
             shares = [part / most for part, most in ((spent.dollars, one.dollars), (spent.tokens, one.tokens)) if most]
             lines.append(
                 BudgetLine(
@@ -96,20 +96,20 @@ class Budgets:
             self.check(user)
         except BudgetExceeded as error:
             raise SetupError(str(error)) from error
-        for one in allowances_of(user, datetime.now(UTC)):
-            spent = self.spent.get((one.payer, one.period), Spent())
-            if one.dollars is not None:
-                left = one.dollars - spent.dollars
-                limits = replace(limits, dollars=left if limits.dollars is None else min(left, limits.dollars))
-            if one.tokens is not None:
-                rest = one.tokens - spent.tokens
-                limits = replace(limits, tokens=rest if limits.tokens is None else min(rest, limits.tokens))
+        for one, spent in self.balances(user):
+            left = None if one.dollars is None else one.dollars - spent.dollars
+            rest = None if one.tokens is None else one.tokens - spent.tokens
+            limits = lower_limits(limits, Limits(dollars=left, tokens=rest))
         return limits
+
+    def balances(self, user: User) -> Iterator[tuple[Allowance, Spent]]:
+        """Yield the budgets that a user's calls are paid from now, with what is spent of each."""
+        for one in allowances_of(user, datetime.now(UTC)):
+            yield one, self.spent.get((one.payer, one.period), Spent())
 
     def check(self, user: User) -> None:
         """Raise BudgetExceeded if a budget that the user's calls are paid from is spent."""
-        for one in allowances_of(user, datetime.now(UTC)):
-            spent = self.spent.get((one.payer, one.period), Spent())
+        for one, spent in self.balances(user):
             if one.dollars is not None and spent.dollars >= one.dollars:
                 raise BudgetExceeded("dollars", one.dollars, f"${spent.dollars:,.2f} are spent ({one.whose}).")
             if one.tokens is not None and spent.tokens >= one.tokens:

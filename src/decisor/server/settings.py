@@ -158,11 +158,16 @@ class ServerSettings:
         >>> ServerSettings(limits=Limits(calls=10, seconds=60.0)).limits_of(Limits(calls=20, tokens=900))
         Limits(calls=10, tokens=900, dollars=None, seconds=60.0, actions=None)
         """
-        limits: dict[str, Any] = {}
-        for limit in fields(Limits):
-            values = [getattr(self.limits, limit.name), getattr(wanted, limit.name)]
-            limits[limit.name] = min((value for value in values if value is not None), default=None)
-        return Limits(**limits)
+        return lower_limits(self.limits, wanted)
+
+
+def lower_limits(one: Limits, other: Limits) -> Limits:
+    """Return the smaller of two limits, field by field. None is no limit."""
+    limits: dict[str, Any] = {}
+    for limit in fields(Limits):
+        values = [getattr(one, limit.name), getattr(other, limit.name)]
+        limits[limit.name] = min((value for value in values if value is not None), default=None)
+    return Limits(**limits)
 
 
 def names_of_llms(specs: list[str]) -> dict[str, str]:
