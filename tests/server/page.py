@@ -6,10 +6,11 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -39,6 +40,7 @@ KEYS = {
     "Shift": "\ue008",
 }
 Entries = Sequence[TraceEntry]
+Live = Iterable[TraceEntry | None]  # None: nothing happens, for as long as an entry takes
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class Page:
 def window(
     serving: ServerSettings,
     runs: Mapping[str, Entries] | None = None,
-    live: Mapping[str, Entries] | None = None,
+    live: Mapping[str, Live] | None = None,
     traced: str = "",
 ) -> Iterator[Page]:
     """On a server with these ``runs``, over already, and ``live`` ones, which happen as soon as somebody watches. Both
@@ -143,7 +145,7 @@ def window(
 
 
 @contextmanager
-def running(serving: ServerSettings, runs: Mapping[str, Entries], live: Mapping[str, Entries]) -> Iterator[str]:
+def running(serving: ServerSettings, runs: Mapping[str, Entries], live: Mapping[str, Live]) -> Iterator[str]:
     listening = bind_socket(serving.host, 0)
     port = listening.getsockname()[1]
     ready = threading.Event()
@@ -162,10 +164,10 @@ def running(serving: ServerSettings, runs: Mapping[str, Entries], live: Mapping[
     for id, entries in runs.items():
         past = reduce(update_past_run, entries, PastRun(Question(f"Run {id}"), began=time.time()))
         server.state.runs.live[id] = LiveRun(past, id, state="finished", entries=list(entries))
-    for id, entries in live.items():
+    for id, happening in live.items():
         one = LiveRun(PastRun(Question(f"Run {id}"), began=time.time()), id, state="running")
         server.state.runs.live[id] = one
-        asyncio.run_coroutine_threadsafe(play(one, entries), loops[0])
+        asyncio.run_coroutine_threadsafe(play(one, happening), loops[0])
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
@@ -175,12 +177,13 @@ def running(serving: ServerSettings, runs: Mapping[str, Entries], live: Mapping[
         assert not thread.is_alive()
 
 
-async def play(live: LiveRun, entries: Entries) -> None:
+async def play(live: LiveRun, entries: Live) -> None:
     """Some 500 entries a second."""
     while not live.watchers:  # noqa: ASYNC110
         await asyncio.sleep(0.02)
-    for at in range(0, len(entries), AT_ONCE):
-        for entry in entries[at : at + AT_ONCE]:
+    rest = iter(entries)
+    while batch := list(islice(rest, AT_ONCE)):
+        for entry in filter(None, batch):
             live.hear(entry)
         await asyncio.sleep(AT_ONCE / 500)
     live.end("finished")

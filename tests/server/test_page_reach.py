@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -173,14 +174,29 @@ def test_odd_values_are_whole_and_stay_in_their_place(page: Page, width: int) ->
 @pytest.mark.slow
 def test_a_watched_run_keeps_its_end_in_sight_until_a_person_scrolls_up() -> None:
     down = "innerHeight + scrollY > document.documentElement.scrollHeight - 200"
-    with window(ServerSettings(), {}, {"live": long_run()[:1500]}) as page:
+    back, seen = threading.Event(), threading.Event()
+
+    def happen() -> Iterator[TraceEntry | None]:
+        """As far as a person reads, however long the browser takes to draw it."""
+        entries = long_run()
+        yield from entries[:1000]
+        while not back.is_set():
+            yield None
+        yield from entries[1000:1500]
+        while not seen.is_set():
+            yield None
+
+    with window(ServerSettings(), {}, {"live": happen()}) as page:
         page.open("/runs/live")
         page.until(f"document.querySelectorAll('.steps .acts').length > 100 && {down}")
         page.run("scrollTo(0, scrollY - 900)")
         page.until("document.querySelectorAll('.steps .acts').length > 300")
         assert not page.run(f"return {down}")
         page.run("scrollTo(0, document.documentElement.scrollHeight)")
+        page.until("scrollY > 900")
+        back.set()
         page.until(f"document.querySelectorAll('.steps .acts').length > 500 && {down}")
+        seen.set()
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ const is_over = (run) => !["running", "waiting"].includes(run.state);
 /** `side`: it stands beside another one, so nothing can be done there. `other`: whose it is, who shows it to us, if it is not ours. */
 export class Thread {
   constructor(run, { side = false, other = "", ended = null, offer = null } = {}) {
-    Object.assign(this, { run, side, other, ended, offer, entries: [], is_due: false, step: 1, plan_steps: [], gone: [], fresh: new Set() });
+    Object.assign(this, { run, side, other, ended, offer, entries: [], is_due: false, at_end: true, step: 1, plan_steps: [], gone: [], fresh: new Set() });
     this.earlier = el("div.earlier.stack");
     this.head = el("header.asked");
     this.top = el("div.result");
@@ -49,6 +49,7 @@ export class Thread {
   }
 
   watch() {
+    addEventListener("scroll", this.scrolling = () => this.scrolled());
     this.source = listen(`/api/runs/${this.run.id}/events`, {
       entry: (entry) => this.hear(entry),
       writing: (data) => this.hear({ writing: data }),
@@ -64,6 +65,7 @@ export class Thread {
 
   close() {
     this.source?.close();
+    removeEventListener("scroll", this.scrolling);
     clearInterval(this.clock);
   }
 
@@ -81,7 +83,6 @@ export class Thread {
 
   /** Draw what was heard, as much as there is time for in a frame: the page stays quick, however much comes. */
   flush(until) {
-    const was_near = this.is_near();
     let many = 0;
     while (many < this.entries.length && (many === 0 || performance.now() < until)) {
       const entry = this.entries[many++];
@@ -91,20 +92,22 @@ export class Thread {
     this.entries.splice(0, many);
     this.is_due = false;
     this.tick();
-    if (was_near) this.follow();
+    this.follow();
     if (this.entries.length) this.draw_next();
     else if (this.last) this.end();
   }
 
-  /** Asked before anything is drawn: where everything stands is known then. What came into sight may have grown since we
-   * scrolled, so a person who has not moved is still near. */
-  is_near() {
-    return !this.side && !is_over(this.run) && (scrollY === this.followed || innerHeight + scrollY > document.documentElement.scrollHeight - NEAR);
+  /** A person who scrolls up reads there, and one who comes to the end follows again. Steps grow or shrink when they come
+   * into sight, which moves everything and is nobody's scrolling. */
+  scrolled() {
+    const height = document.documentElement.scrollHeight;
+    if (innerHeight + scrollY > height - NEAR) this.at_end = true;
+    else if (scrollY < this.scroll && height >= this.height) this.at_end = false;
+    Object.assign(this, { scroll: scrollY, height });
   }
 
   follow() {
-    scrollTo({ top: document.documentElement.scrollHeight });
-    this.followed = scrollY;
+    if (!this.side && this.at_end && !is_over(this.run)) scrollTo({ top: document.documentElement.scrollHeight });
   }
 
   news(news) {
@@ -190,9 +193,8 @@ export class Thread {
 
   /** Something that waits for a person is brought into sight, unless they look elsewhere. */
   wait(card) {
-    const was_near = this.is_near();
     this.approvals.append(card);
-    if (was_near) this.follow();
+    this.follow();
     this.tick();
   }
 
