@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import duckdb
@@ -214,3 +215,21 @@ def test_a_file_is_read_again_as_its_owner_says_and_stays_so(tmp_path: Path) -> 
         assert amounts(site) == [1234.0, 5678.0], "after a start of the server too"
         assert site.client.delete("/api/files/pay").status_code == 204
     assert not list((tmp_path).rglob("pay.csv"))
+
+
+def test_whose_name_has_the_hash_of_anothers_takes_no_file_from_them(tmp_path: Path) -> None:
+    first: dict[str, str] = {}
+    for number in count():
+        name = f"p{number}"
+        if (other := first.setdefault(uploads.owner_key(User(name))[:6], name)) != name:
+            break
+    users = Users({digest_of_token(one): User(one) for one in (name, other)})
+    history = History(tmp_path / "history")
+    ours, theirs = ({"authorization": f"Bearer {one}"} for one in (name, other))
+    with served(ServerSettings(sources(tmp_path), users=users), history) as site:
+        kept = bring(site.client, "sales.csv", SALES.encode(), **ours).json()["name"]
+        assert bring(site.client, "sales.csv", b"shop,secret\nash,1\n", **theirs).json()["name"] != kept
+        columns = [one["name"] for one in site.client.get(f"/api/connections/{kept}", headers=ours).json()["tables"]]
+        assert columns and kept in connections(site.client, **ours) and kept not in connections(site.client, **theirs)
+        assert site.client.get(f"/api/connections/{kept}", headers=theirs).status_code == 404
+        assert "secret" not in site.client.get(f"/api/connections/{kept}", headers=ours).text

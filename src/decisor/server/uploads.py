@@ -67,9 +67,11 @@ class Uploads:
         """Return the name of the connection of a file. It tells nobody that others have a file of the same name."""
         name, owner = table_name_of_file(path), self.owner_of(path)
         if owner != owner_key(User()):
-            return f"{name}_{owner[:6]}"
-        is_taken = name in RESERVED or (name in self.pool.members and self.pool.owners.get(name) != owner)
-        return f"{name}_file" if is_taken else name
+            name = f"{name}_{owner[:6]}"
+        # A person may have chosen a name whose hash begins as another's does.
+        while name in RESERVED or (name in self.pool.members and self.pool.owners.get(name) != owner):
+            name += "_file"
+        return name
 
     async def keep(self, user: User, file: str, parts: AsyncIterable[bytes]) -> str:
         """Keep a file and return the name of its connection. One of the same name is replaced.
