@@ -130,6 +130,7 @@ OTHERS: Parts = {
     "solver of decision models (HiGHS)": ("highspy", "solver"),
     "keys in the system's keyring": ("keyring", "keyring"),
     "spans of OpenTelemetry": ("opentelemetry.sdk", "otel"),
+    "figures for Prometheus": ("prometheus_client", "metrics"),
     "sign-in of an organisation": ("authlib", "identity"),
     "a server of several processes": ("procrastinate", "cluster"),
     "lab (decisor eval, report, bench, train)": ("rapidfuzz", "lab"),

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -73,6 +73,7 @@ def serve_command(
     workers: Annotated[
         int, typer.Option("--workers", min=1, max=256, help="Number of processes; more than one need --store.")
     ] = 1,
+    log: Annotated[Literal["text", "json"], typer.Option("--log", help="Form of the log on standard error.")] = "text",
 ) -> None:
     """Start the web page and the HTTP API. Ctrl-C stops them."""
     with require_package("FastAPI and uvicorn", "serve"):
@@ -129,7 +130,7 @@ def serve_command(
     print_folder_file(config)
     # The shop is gone with the server, and so are its runs.
     with folder, open_server_history(history and config.keeps_history and not demo, store) as place:
-        serving = replace(serving, history=place, takes_files=takes_files)
+        serving = replace(serving, history=place, takes_files=takes_files, log=log)
         if workers > 1:
             run_web_processes(serving, listening, workers, ready)
         else:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import logging
+import os
 import signal
 import socket
 import sys
@@ -22,7 +22,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import PurePath
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
@@ -40,6 +42,8 @@ from decisor.history.postgres import Unreachable
 from decisor.server.connections import BACKLOG, ProcessConnection, make_connection_class
 from decisor.server.identity import CALLBACK, LOGIN, LOGIN_SECONDS, Refusal
 from decisor.server.live import HistoryWriter
+from decisor.server.log import show_log
+from decisor.server.metrics import FOLDER, CountedRequests, Metrics
 from decisor.server.requests import TokenBody
 from decisor.server.responses import Fault, SessionReply, SignOutReply
 from decisor.server.routes import (
@@ -338,7 +342,7 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_pool(serving.sources) as pool:
             keeper = HistoryWriter(serving.history)
-            runs = state.open_runs = Runs(serving, pool, keeper)
+            runs = state.open_runs = Runs(serving, pool, keeper, state.metrics)
             writing = [asyncio.create_task(work) for work in (keeper.work(), runs.budgets.work())]
             try:
                 async with open_line(runs):
@@ -401,13 +405,17 @@ async def open_line(runs: Runs) -> AsyncIterator[None]:
 
 def guarded_app(serving: ServerSettings, routers: Sequence[APIRouter] = ()) -> tuple[ASGIApp, AppState]:
     """Return the guarded application and its state."""
-    state = AppState(serving, f"decisor-{serving.port}")
+    # Asked for by name, for the package looks for the folder of several processes when it is imported.
+    metrics = Metrics(serving.at_once) if find_spec("prometheus_client") else None
+    state = AppState(serving, f"decisor-{serving.port}", metrics)
     app = make_app(serving, state, routers)
     login = serving.users.login
     own = [urlsplit(login.address).netloc] if login else []
     hosts = hosts_of(serving.host, serving.port, (*serving.allow_hosts, *own))
     files = "/api/files/" if serving.takes_files else ""
-    return RequestGuard(app, hosts, serving.users, ENTER, "/api/", "/api/session", state.cookie, files), state
+    inside = ("/api/", "/metrics")
+    guard = RequestGuard(app, hosts, serving.users, ENTER, inside, "/api/session", state.cookie, files)
+    return CountedRequests(guard, metrics) if metrics else guard, state
 
 
 def operation_id_of(route: APIRoute) -> str:
@@ -519,16 +527,9 @@ def make_uvicorn_config(app: Any, **own: Any) -> uvicorn.Config:
     )
 
 
-def show_log() -> None:
-    """Write what the server logs, such as a crash, to standard error."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
-    logger.addHandler(handler)
-
-
 def make_process_app(serving: ServerSettings) -> ASGIApp:
     """Build the application of one process of several."""
-    show_log()
+    show_log(serving.log)
     with contextlib.suppress(SetupError):
         return guarded_app(serving, [import_lab("evaluation_pages", "--evaluation").router])[0]
     return guarded_app(serving)[0]
@@ -543,8 +544,10 @@ def run_web_processes(serving: ServerSettings, listening: socket.socket, count: 
         app, factory=True, http=ProcessConnection, workers=count, timeout_worker_healthcheck=UNRESPONSIVE_SECONDS
     )
     listening.listen(BACKLOG)
-    ready()
-    Multiprocess(config, [listening]).run()
+    with TemporaryDirectory(prefix="decisor-metrics-") as folder:
+        os.environ.setdefault(FOLDER, folder)
+        ready()
+        Multiprocess(config, [listening]).run()
 
 
 def run_web_server(
@@ -554,7 +557,7 @@ def run_web_server(
     routers: Sequence[APIRouter] = (),
 ) -> None:
     """Serve until Ctrl-C or SIGTERM. ``serving`` has the port of the socket; routers: of rooms above."""
-    show_log()
+    show_log(serving.log)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with contextlib.suppress(KeyboardInterrupt), collect_cycles_rarely():

@@ -16,6 +16,7 @@ from decisor.errors import BudgetExceeded, LLMError, SetupError
 from decisor.history.store import History, Spent
 from decisor.llms.shared import Journal, share_llm
 from decisor.runtime.budget import Limits
+from decisor.server.metrics import Metrics
 from decisor.server.responses import BudgetLine
 from decisor.server.settings import lower_limits
 from decisor.server.users import User
@@ -64,6 +65,7 @@ class Budgets:
     """What all payers of a server have spent."""
 
     history: History
+    metrics: Metrics | None = None
     spent: dict[tuple[str, str], Spent] = field(default_factory=dict)
     """By payer and period, as the store had it last, and what this process has spent since."""
     news: dict[tuple[str, str], Spent] = field(default_factory=dict)
@@ -110,10 +112,14 @@ class Budgets:
     def check(self, user: User) -> None:
         """Raise BudgetExceeded if a budget that the user's calls are paid from is spent."""
         for one, spent in self.balances(user):
-            if one.dollars is not None and spent.dollars >= one.dollars:
-                raise BudgetExceeded("dollars", one.dollars, f"${spent.dollars:,.2f} are spent ({one.whose}).")
-            if one.tokens is not None and spent.tokens >= one.tokens:
-                raise BudgetExceeded("tokens", one.tokens, f"{spent.tokens:,} are spent ({one.whose}).")
+            for limit, most, part, words in (
+                ("dollars", one.dollars, spent.dollars, f"${spent.dollars:,.2f}"),
+                ("tokens", one.tokens, spent.tokens, f"{spent.tokens:,}"),
+            ):
+                if most is not None and part >= most:
+                    if self.metrics:
+                        self.metrics.refusals.labels(limit).inc()
+                    raise BudgetExceeded(limit, most, f"{words} are spent ({one.whose}).")
 
     def book(self, user: User, usage: Usage) -> None:
         """Book a call. Raise BudgetExceeded if its price is not known, and a budget is in dollars."""

@@ -36,6 +36,7 @@ from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
 from decisor.trace.events import TraceEntry, Writing
 from decisor.trace.file import Prompts, read_entries, trace_line_format
+from decisor.trace.telemetry import continue_trace, find_traceparent
 from decisor.types import Action, Completion
 
 GATHER_SECONDS = 0.05
@@ -247,6 +248,8 @@ class ProcessLine:
         self.purchases = Purchases(place)
         self.sessions = runs.serving.users.sessions = SharedSessions(place=place)
         self.ending = asyncio.Event()
+        self.is_reached = False
+        """Whether the store can be heard."""
         self.turn = asyncio.Lock()
         """Of reading what is new of mirrors: the same lines are read once."""
         self.news: set[int] = set()
@@ -305,17 +308,19 @@ class ProcessLine:
             # Who has many runs under way waits behind those who have few. Of the runs with one lock, one goes on.
             at_once = next(((name, one.at_once) for name, one in user.budgets if one.at_once), None)
             lock = f"{at_once[0]} {number % at_once[1]}" if at_once else None
-            self.waiting.configure(connection=connection, priority=-of_owner, lock=lock).defer(number=number)
+            self.waiting.configure(connection=connection, priority=-of_owner, lock=lock).defer(
+                number=number, traceparent=traceparent
+            )
 
-        job = order.model_dump_json()
+        job, traceparent = order.model_dump_json(), find_traceparent()
         number = await asyncio.to_thread(self.place.put_in_line, past, job, key, defer)
         if key:
             # It may be the number of an earlier run.
             return await self.runs.of_history(number, past.owner)
         return self.mirror(replace(past, number=number))
 
-    async def carry_out(self, context: JobContext, number: int) -> None:
-        """Do one run, from its beginning."""
+    async def carry_out(self, context: JobContext, number: int, traceparent: str = "") -> None:
+        """Do one run, from its beginning. traceparent: of the request that began it."""
         taken = await until_reached(self.place.take, number)
         if taken is None:
             return
@@ -330,7 +335,8 @@ class ProcessLine:
         own = self.own[number] = Own(live, taken.attempt)
         live.watchers.add(own.news)
         try:
-            await self.decide(own, order)
+            with continue_trace(traceparent):
+                await self.decide(own, order)
             if not own.is_lost:
                 await self.end(own)
         except Exception as error:
@@ -379,6 +385,7 @@ class ProcessLine:
 
     async def end(self, own: Own) -> None:
         """Wait until the rest of a run that is over is stored."""
+        self.runs.tell_end(own.live)
         own.is_ending = True
         self.ending.set()
         await own.is_stored.wait()
@@ -444,6 +451,10 @@ class ProcessLine:
     async def stop(self, live: LiveRun) -> None:
         await asyncio.to_thread(self.place.reply, live.past.number, "stop", 0, "")
 
+    async def count_waiting(self) -> int:
+        query = "SELECT count(*) AS waiting FROM procrastinate_jobs WHERE status = 'todo'"
+        return int((await self.app.connector.execute_query_one_async(query))["waiting"]) if self.is_reached else 0
+
     def pass_on(self, number: int, kind: ReplyKind, which: int, text: str) -> None:
         task = asyncio.create_task(until_reached(self.place.reply, number, kind, which, text))
         self.told.add(task)
@@ -495,6 +506,7 @@ class ProcessLine:
             try:
                 async with await AsyncConnection.connect(self.place.url, autocommit=True) as connection:
                     await connection.execute(f"LISTEN {CHANNEL}")
+                    self.is_reached = True
                     # What was told before this connection was open is read now.
                     self.sessions.by_digest.clear()
                     await self.refresh(*self.mirrors)
@@ -505,6 +517,7 @@ class ProcessLine:
                             # One run that cannot be shown must not make this process deaf.
                             logger.error("what another process told crashed this one's view", exc_info=error)
             except (OperationalError, SetupError) as error:
+                self.is_reached = False
                 logger.warning("the store cannot be heard: %s", error)
                 await asyncio.sleep(1)
 
@@ -567,5 +580,5 @@ class ProcessLine:
                 live.answer(live.readings.get(which), text)
 
 
-def defer_only(number: int) -> None:
+def defer_only(number: int, traceparent: str) -> None:
     """Stand for the task where a job is only put in line."""

@@ -79,6 +79,8 @@ class HealthReply(ServerReply):
     """A state of the server, for whoever starts and watches it."""
 
     status: Literal["ok", "busy"]
+    missing: str = ""
+    """What it lacks to take a question, in words."""
 
 
 class Waiting(ServerReply):

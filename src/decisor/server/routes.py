@@ -23,6 +23,7 @@ from decisor.decision_record.record import DecisionRecord, check_approval
 from decisor.history.store import searchable_text
 from decisor.server.identity import Refusal
 from decisor.server.live import REFUSED, LiveRun
+from decisor.server.metrics import Metrics
 from decisor.server.questions import suggest_questions
 from decisor.server.requests import (
     ApprovalBody,
@@ -62,6 +63,7 @@ from decisor.server.responses import (
     WhatIfReply,
 )
 from decisor.server.runs import (
+    CLOSING,
     NotThere,
     Runs,
     find_readable_run,
@@ -89,6 +91,7 @@ from decisor.session.provenance import unwrap_model_tool
 from decisor.session.result import build_recorded_result
 from decisor.session.run_setup import TechniqueRow, TechniqueSetting
 from decisor.session.sources import Sources, name_from_place
+from decisor.system.extras import missing_extra_error
 from decisor.system.secrets import redact
 from decisor.system.serialization import finite_json_value, json_text, json_value
 from decisor.techniques import asks_llm, find_technique_class
@@ -113,6 +116,8 @@ class AppState:
     serving: ServerSettings
     cookie: str
     """Name of the session cookie."""
+    metrics: Metrics | None = None
+    """Figures for Prometheus; None without the extra ``metrics``."""
     streams: Streams = field(default_factory=Streams)
     open_runs: Runs | None = None
 
@@ -257,23 +262,6 @@ async def list_questions(name: str, state: CurrentState, user: CurrentUser) -> Q
     return QuestionList(questions=tuple(suggest_questions(schema.tables)))
 
 
-health_router = APIRouter(tags=["health"])
-
-
-@health_router.get("/healthz")
-async def check_health() -> HealthReply:
-    """Answer that the server runs. It needs no token."""
-    return HealthReply(status="ok")
-
-
-@health_router.get("/readyz", responses={503: {"model": HealthReply}})
-async def check_readiness(state: CurrentState, response: Response) -> HealthReply:
-    """Answer whether a question would be taken now: 503 where too many wait, or the server ends. It needs no token."""
-    is_ready = not state.runs.is_closing and state.runs.places.has_room
-    response.status_code = 200 if is_ready else 503
-    return HealthReply(status="ok" if is_ready else "busy")
-
-
 @ask_router.post("/ask", status_code=201)
 async def start_run(
     body: AskBody,
@@ -357,6 +345,7 @@ MEDIA_TYPES = {
     "jsonl": "application/jsonl; charset=utf-8",
     "csv": "text/csv; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
+    "txt": "text/plain; version=0.0.4; charset=utf-8",
 }
 # Without x-accel-buffering nginx holds the events back.
 STREAM = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
@@ -368,6 +357,46 @@ def describe_answer(kind: str, content: Any = None) -> dict[str, Any]:
         return {"response_class": Response, "responses": {200: {"model": content}}}
     media = MEDIA_TYPES.get(kind, STREAM["content-type"]).partition(";")[0]
     return {"response_class": Response, "responses": {200: {"content": {media: {"schema": {"type": "string"}}}}}}
+
+
+health_router = APIRouter(tags=["health"])
+
+
+@health_router.get("/healthz")
+async def check_health() -> HealthReply:
+    """Answer that the server runs. It needs no token."""
+    return HealthReply(status="ok")
+
+
+@health_router.get("/readyz", responses={503: {"model": HealthReply}})
+async def check_readiness(state: CurrentState, response: Response) -> HealthReply:
+    """Answer whether a question would be taken now: 503 if too many wait, the server ends, or its store is away.
+
+    It needs no token.
+    """
+    runs = state.runs
+    missing = (
+        CLOSING
+        if runs.is_closing
+        else "Too many runs wait already."
+        if not runs.places.has_room
+        else "The store of runs cannot be reached."
+        if runs.jobs is not None and not runs.jobs.is_reached
+        else ""
+    )
+    response.status_code = 503 if missing else 200
+    return HealthReply(status="busy" if missing else "ok", missing=missing)
+
+
+@health_router.get("/metrics", **describe_answer("txt"))
+async def show_metrics(state: CurrentState, user: CurrentUser) -> Response:
+    """Show the figures of all processes of this machine, in Prometheus's text format."""
+    if not user.metrics:
+        raise Refusal(403, "The figures of the server are for users with metrics = true.")
+    if state.metrics is None:
+        raise missing_extra_error("Metrics need prometheus_client", "metrics")
+    state.metrics.waiting.set(await state.runs.count_waiting())
+    return Response(await asyncio.to_thread(state.metrics.text), media_type=MEDIA_TYPES["txt"])
 
 
 MOST = Annotated[int, Query(ge=1, le=500)]

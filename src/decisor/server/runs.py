@@ -27,6 +27,7 @@ from decisor.history.store import PastRun, RunMark
 from decisor.llms.shared import Journal
 from decisor.server.budgets import Budgets
 from decisor.server.live import HistoryWriter, LiveRun, join_sights, live_run_of_past, may_see, sight_of
+from decisor.server.metrics import Metrics
 from decisor.server.requests import (
     AskBody,
     ChangeBody,
@@ -43,7 +44,7 @@ from decisor.server.requests import (
 )
 from decisor.server.responses import ReaderList
 from decisor.server.settings import Full, Places, ServerSettings, Watchers
-from decisor.server.uploads import Uploads, may_use
+from decisor.server.uploads import Uploads, may_use, owner_key
 from decisor.server.users import User
 from decisor.session.data import Data
 from decisor.session.pool import Pool
@@ -99,6 +100,13 @@ class Line(Protocol):
         """Stop a run, whichever process has it."""
         ...
 
+    is_reached: bool
+    """Whether the store of the line can be reached."""
+
+    async def count_waiting(self) -> int:
+        """Count the runs that no process has."""
+        ...
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -121,6 +129,8 @@ class Runs:
     serving: ServerSettings
     pool: Pool
     keeper: HistoryWriter
+    metrics: Metrics | None = None
+    """Figures for Prometheus; None without the extra ``metrics``."""
     jobs: Line | None = None
     """Line of runs for all processes of the server; without one each run is this process's own."""
     live: dict[str, LiveRun] = field(default_factory=dict)
@@ -137,7 +147,7 @@ class Runs:
 
     def __post_init__(self) -> None:
         self.places = Places(self.serving.at_once)
-        self.budgets = Budgets(self.serving.history)
+        self.budgets = Budgets(self.serving.history, self.metrics)
         place = self.serving.history.place
         folder = place.folder if isinstance(place, FolderPlace) else data_folder()
         self.uploads = Uploads(folder / "uploads", self.pool, self.uses)
@@ -318,6 +328,7 @@ class Runs:
         """Run the work of a live run to its end, and keep it."""
         await self.run_work(live, user, order, work)
         self.wake(live)
+        self.tell_end(live)
         await self.keeper.end(live)
         # From here on the history answers for the run, and it need not stay in memory.
         if live.is_kept:
@@ -336,7 +347,7 @@ class Runs:
         if user.budgets or journal:
             llms = replace(llms, wrap=partial(self.budgets.pay, user=user, journal=journal))
         attached = Attachments(
-            on_event=live.hear,
+            on_event=self.metrics.listen(live.hear) if self.metrics else live.hear,
             on_text=live.hear_text if body.stream else None,
             approve=live.approve if body.approve else None,
             reader=live.read if body.asks else None,
@@ -345,6 +356,8 @@ class Runs:
             async with AsyncExitStack() as stack:
                 for places in self.places_of(user):
                     await stack.enter_async_context(places.one(user.name))
+                if self.metrics:
+                    stack.enter_context(self.metrics.take_place())
                 live.state = "running"
                 self.wake(live)
                 COUNTER.set(live.hear_count)  # in the context of this task alone
@@ -361,6 +374,13 @@ class Runs:
         except Exception as error:
             logger.error("run %s crashed", live.id, exc_info=error)
             live.end("failed", f"It crashed: {type(error).__name__}. The log of the server has more.")
+
+    def tell_end(self, live: LiveRun) -> None:
+        """Count and log a run that is over."""
+        if self.metrics:
+            self.metrics.count_run(live)
+        facts = {"run": live.id, "state": live.state, "technique": live.past.technique, "seconds": live.seconds}
+        logger.info("run %s ended", live.id, extra={"facts": facts | {"person": owner_key(User(live.past.owner))}})
 
     def places_of(self, user: User) -> Iterator[Places]:
         """Yield the limits on runs at once that a user's runs are under: those of groups, and that of the server."""
@@ -434,6 +454,10 @@ class Runs:
         with suppress(TimeoutError):
             await asyncio.wait_for(live.over.wait(), seconds)
         return live if live.is_own else await self.find(user, live.id)
+
+    async def count_waiting(self) -> int:
+        """Count the runs that wait for a place, of all processes."""
+        return self.places.waiting + (await self.jobs.count_waiting() if self.jobs else 0)
 
     def unkept_of(self, user: User) -> list[LiveRun]:
         """Return the runs of a user that the history does not have."""

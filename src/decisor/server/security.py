@@ -33,6 +33,7 @@ from starlette.responses import JSONResponse
 
 from decisor.server.identity import LOGIN, Refusal
 from decisor.server.users import User, Users
+from decisor.trace.telemetry import continue_trace
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -138,8 +139,8 @@ class RequestGuard:
     users: Users
     enter: str
     """Sentence on how to come by a token."""
-    inside: str = "/"
-    """Beginning of the paths that programs use and that need a token."""
+    inside: str | tuple[str, ...] = "/"
+    """Beginnings of the paths that programs use and that need a token."""
     free: str = ""
     """Path below ``inside`` that needs none."""
     cookie: str = ""
@@ -169,7 +170,8 @@ class RequestGuard:
         except Refusal as refusal:
             await refusal_response(refusal)(scope, receive, send)
             return
-        await self.app(scope, replay_body(body, receive) if is_read else receive, send)
+        with continue_trace(heads.get("traceparent", "")):
+            await self.app(scope, replay_body(body, receive) if is_read else receive, send)
 
     async def user_of(self, scope: Scope, heads: Headers) -> User | None:
         """Return the user of a request; None if it may be anybody's. Raise Refusal if the request needs a user."""
@@ -184,7 +186,7 @@ class RequestGuard:
         return user
 
 
-def check_request_origin(scope: Scope, heads: Headers, hosts: Hosts, inside: str) -> None:
+def check_request_origin(scope: Scope, heads: Headers, hosts: Hosts, inside: str | tuple[str, ...]) -> None:
     """Raise Refusal unless a request was sent to this server, and by no other page than its own."""
     if not scope["path"].startswith("/"):
         raise Refusal(400, "The target of a request is a path.")

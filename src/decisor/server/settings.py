@@ -20,6 +20,7 @@ from decisor.history.store import History
 from decisor.llms.providers import read_spec
 from decisor.runtime.budget import Limits
 from decisor.server.live import LiveRun
+from decisor.server.log import LogForm
 from decisor.server.users import User, Users
 from decisor.session.sources import Sources
 from decisor.system.secrets import redact
@@ -128,6 +129,8 @@ class ServerSettings:
     history: History = field(default_factory=History)
     takes_files: bool = True
     """Whether people may bring files of their own; they lie beside the history."""
+    log: LogForm = "text"
+    """Form of the log on standard error."""
 
     def llms_for(self, user: User) -> Mapping[str, str]:
         """Return the LLMs that a user may use."""

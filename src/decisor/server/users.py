@@ -75,6 +75,8 @@ class Rights:
     """Masked columns, as table.column."""
     reveal: bool = False
     """Whether a result has values in place of tokens."""
+    metrics: bool = False
+    """Whether the figures of the server (``/metrics``) may be read."""
     budget: GroupBudget | None = None
 
 
@@ -103,6 +105,8 @@ class User:
     """Names of LLMs that the user may use, None for all."""
     budgets: tuple[tuple[str, GroupBudget], ...] = ()
     """Budgets of the user, each with the name of its group or service account."""
+    metrics: bool = False
+    """Whether the user may read the figures of the server."""
 
     def may_use(self, connection: str) -> bool:
         return self.connections is None or connection in self.connections
@@ -122,7 +126,7 @@ class User:
         return self.techniques[0]
 
 
-ANYBODY = User()
+ANYBODY = User(metrics=True)
 
 
 def user_of_rights(name: str, rights: Mapping[str, Rights], groups: Sequence[str] = ()) -> User:
@@ -146,6 +150,7 @@ def user_of_rights(name: str, rights: Mapping[str, Rights], groups: Sequence[str
         join_names(table.techniques for table in tables),
         join_names(table.llms for table in tables),
         tuple((key, table.budget) for key, table in rights.items() if table.budget),
+        any(table.metrics for table in tables),
     )
 
 

@@ -136,6 +136,7 @@ class Redaction(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         # Formatted first: a key may stand in an argument of the record.
+        record.words = record.msg
         record.msg, record.args = redact(record.getMessage()), None
         if record.exc_info and record.exc_info[0] is not None:
             record.exc_text = redact("".join(traceback.format_exception(*record.exc_info)).rstrip())

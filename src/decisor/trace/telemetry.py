@@ -6,6 +6,7 @@ They follow the semantic conventions for generative AI. A listener of the trace 
     DECISOR_OTEL=yes        names, counts, times and kinds of failure
     DECISOR_OTEL=content    prompts, replies, queries and answers too, as the trace holds them: without keys
 
+A request with a W3C ``traceparent`` is the parent of its run, whichever process does it: the job has it.
 It needs the extra ``otel``; where spans go to is the business of the program or the environment (``OTEL_*``).
 """
 
@@ -13,7 +14,10 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
@@ -134,6 +138,36 @@ class Telemetry:
     def tell(self, span: Span, name: str, value: object) -> None:
         if self.content:
             span.set_attribute(name, redact(value if isinstance(value, str) else json_text(value)))
+
+
+def find_traceparent() -> str:
+    """Return the span under way as a W3C traceparent, '' if there is none."""
+    carrier: dict[str, str] = {}
+    if is_traced():
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        TraceContextTextMapPropagator().inject(carrier)
+    return carrier.get("traceparent", "")
+
+
+@contextmanager
+def continue_trace(traceparent: str) -> Iterator[None]:
+    """Make the spans that begin within the block children of one elsewhere; '' or an unreadable one is none."""
+    if not (traceparent and is_traced()):
+        yield
+        return
+    from opentelemetry.context import attach, detach
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    token = attach(TraceContextTextMapPropagator().extract({"traceparent": traceparent}))
+    try:
+        yield
+    finally:
+        detach(token)
+
+
+def is_traced() -> bool:
+    return bool(WAYS.get(os.environ.get(VARIABLE, "").lower())) and find_spec("opentelemetry") is not None
 
 
 def open_telemetry() -> Telemetry | None:
