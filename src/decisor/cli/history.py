@@ -1,4 +1,4 @@
-"""``decisor history`` and ``trace``: saved runs listed, marked, shown, continued, approved and verified.
+"""``decisor history`` and ``trace``: saved runs listed, marked, shown, continued, approved, verified and backed up.
 
 ``resume`` goes on from a run that was interrupted or failed. ``decisor trace FILE --edit AT`` changes one
 thing in a recorded run and shows both runs side by side.
@@ -34,10 +34,12 @@ from decisor.types import Decision, Usage
 from decisor.views.transcript import describe_end, show_dim, tell_story
 
 if TYPE_CHECKING:
+    from decisor.history.place import FolderPlace
+    from decisor.history.postgres import PostgresPlace
     from decisor.techniques.replay.rerun import Rerun
 
 
-app = typer.Typer(help="List, show, resume, approve, verify, mark or delete saved runs.")
+app = typer.Typer(help="List, show, resume, approve, verify, mark, back up or delete saved runs.")
 app.command("approve")(approve_command)
 app.command("verify")(verify_command)
 app.command("record")(record_command)
@@ -113,6 +115,39 @@ def export_command() -> None:
         print(format_question_line(question), end="")
     if not count:
         raise SetupError('No run is marked. Mark one: decisor history mark 12 right "OUTCOME"')
+
+
+BackupOf = Annotated[Path, typer.Argument(metavar="FILE", help="ZIP file of runs and uploaded files.")]
+StoreOf = Annotated[str, typer.Option("--store", metavar="URL", help="PostgreSQL of decisor serve --store.")]
+
+
+@app.command("backup")
+def backup_command(file: BackupOf, store: StoreOf = "") -> None:
+    """Write all saved runs and uploaded files to a new file; servers may go on."""
+    from decisor.history.backup import back_up
+
+    place = place_of(store)
+    print(f"{format_count(back_up(place, file), 'run')} of {place.name} in {file}", file=sys.stderr)
+
+
+@app.command("restore")
+def restore_command(
+    file: BackupOf,
+    store: StoreOf = "",
+    replace: Annotated[bool, typer.Option("--replace", help="Delete the runs that are there.")] = False,
+) -> None:
+    """Restore a backup, where no server runs."""
+    from decisor.history.backup import restore
+
+    place = place_of(store)
+    print(f"{format_count(restore(place, file, replace), 'run')} in {place.name}", file=sys.stderr)
+
+
+def place_of(store: str) -> FolderPlace | PostgresPlace:
+    from decisor.history.place import FolderPlace
+    from decisor.history.postgres import PostgresPlace
+
+    return PostgresPlace(store) if store else FolderPlace()
 
 
 def print_run_list(runs: tuple[PastRun, ...]) -> None:
