@@ -13,7 +13,7 @@ from zipfile import ZipFile
 import pytest
 
 from decisor.errors import SetupError
-from decisor.history.backup import back_up, restore
+from decisor.history.backup import restore_backup, write_backup
 from decisor.history.place import FolderPlace
 from decisor.history.postgres import PostgresPlace
 from decisor.history.store import History, PastRun, RunMark
@@ -71,7 +71,7 @@ def test_runs_that_are_written_meanwhile_come_back_whole(
             for number in range(5):
                 time.sleep(0.1)
                 least = len(written)
-                assert back_up(place, tmp_path / f"{number}.zip") >= least
+                assert write_backup(place, tmp_path / f"{number}.zip") >= least
         finally:
             ends.set()
             writer.join()
@@ -83,7 +83,7 @@ def test_runs_that_are_written_meanwhile_come_back_whole(
     with ExitStack() as stack:
         monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "other"))
         other = places(stack, tmp_path / "other" / "decisor", kind)
-        count = restore(other, tmp_path / "4.zip")
+        count = restore_backup(other, tmp_path / "4.zip")
         restored = History(other)
         runs = restored.list("ann", most=10_000)
         assert least <= len(runs) == count <= len(numbers)
@@ -101,9 +101,9 @@ def test_runs_that_are_written_meanwhile_come_back_whole(
         mine = make_run(restored, "mine")
         assert mine > max(run.number for run in runs)
         with pytest.raises(SetupError, match="has runs already"):
-            restore(other, tmp_path / "4.zip")
+            restore_backup(other, tmp_path / "4.zip")
         assert restored.read(mine, "ann").answer == "mine"
-        assert restore(other, tmp_path / "4.zip", replaces=True) == count
+        assert restore_backup(other, tmp_path / "4.zip", replaces=True) == count
         with pytest.raises(SetupError, match="no run"):
             restored.read(mine, "ann")
         if isinstance(other, PostgresPlace):
@@ -113,10 +113,10 @@ def test_runs_that_are_written_meanwhile_come_back_whole(
 def test_a_file_that_is_no_backup_deletes_nothing(tmp_path: Path) -> None:
     place = FolderPlace(tmp_path / "history")
     number = make_run(History(place), "mine")
-    back_up(place, tmp_path / "whole.zip")
+    write_backup(place, tmp_path / "whole.zip")
     assert stat.S_IMODE((tmp_path / "whole.zip").stat().st_mode) == 0o600
     with pytest.raises(SetupError, match="Name a new file"):
-        back_up(place, tmp_path / "whole.zip")
+        write_backup(place, tmp_path / "whole.zip")
     cut = (tmp_path / "whole.zip").read_bytes()
     (tmp_path / "cut.zip").write_bytes(cut[: len(cut) // 2])
     (tmp_path / "text.zip").write_text("hello")
@@ -133,7 +133,7 @@ def test_a_file_that_is_no_backup_deletes_nothing(tmp_path: Path) -> None:
         *(("dump.zip", "--store"), ("missing.zip", "No such file")),
     ):
         with pytest.raises(SetupError, match=words):
-            restore(place, tmp_path / name, replaces=True)
+            restore_backup(place, tmp_path / name, replaces=True)
     assert History(place).read(number, "ann").answer == "mine"
     assert [entry.id for entry in History(place).entries(number, "ann")] == [1, 2, 3]
     assert not list(place.folder.glob("restored-*"))
@@ -146,7 +146,7 @@ def test_names_that_lead_out_of_the_folder_do_not(tmp_path: Path) -> None:
         archive.write(tmp_path / "empty.db", "history.db")
         for name in ("runs/../../../escaped.txt", "/escaped.txt", "../escaped.txt", "uploads/../../escaped.txt"):
             archive.writestr(name, "hello")
-    assert restore(FolderPlace(tmp_path / "deep" / "deeper" / "history"), tmp_path / "a.zip") == 0
+    assert restore_backup(FolderPlace(tmp_path / "deep" / "deeper" / "history"), tmp_path / "a.zip") == 0
     inside = (tmp_path / "deep" / "deeper" / "history").resolve()
     assert all(inside in path.resolve().parents for path in tmp_path.rglob("escaped.txt"))
 
@@ -157,6 +157,6 @@ def test_programs_of_postgresql_that_are_missing_are_named(tmp_path: Path, monke
         place = PostgresPlace(url)
         monkeypatch.setenv("PATH", str(tmp_path))
         with pytest.raises(SetupError, match="postgresql-client"):
-            back_up(place, tmp_path / "a.zip")
+            write_backup(place, tmp_path / "a.zip")
         assert not (tmp_path / "a.zip").exists()
         place.close()

@@ -124,10 +124,10 @@ StoreOf = Annotated[str, typer.Option("--store", metavar="URL", help="PostgreSQL
 @app.command("backup")
 def backup_command(file: BackupOf, store: StoreOf = "") -> None:
     """Write all saved runs and uploaded files to a new file; servers may go on."""
-    from decisor.history.backup import back_up
+    from decisor.history.backup import write_backup
 
     place = place_of(store)
-    print(f"{format_count(back_up(place, file), 'run')} of {place.name} in {file}", file=sys.stderr)
+    print(f"{format_count(write_backup(place, file), 'run')} of {place.name} in {file}", file=sys.stderr)
 
 
 @app.command("restore")
@@ -137,10 +137,10 @@ def restore_command(
     replace: Annotated[bool, typer.Option("--replace", help="Delete the runs that are there.")] = False,
 ) -> None:
     """Restore a backup, where no server runs."""
-    from decisor.history.backup import restore
+    from decisor.history.backup import restore_backup
 
     place = place_of(store)
-    print(f"{format_count(restore(place, file, replace), 'run')} in {place.name}", file=sys.stderr)
+    print(f"{format_count(restore_backup(place, file, replace), 'run')} in {place.name}", file=sys.stderr)
 
 
 def place_of(store: str) -> FolderPlace | PostgresPlace:

@@ -27,7 +27,7 @@ DATABASE, DUMP = "history.db", "store.dump"
 FOLDERS = ("runs", "uploads")
 
 
-def back_up(place: FolderPlace | PostgresPlace, file: Path) -> int:
+def write_backup(place: FolderPlace | PostgresPlace, file: Path) -> int:
     """Write a backup to a new file, for its owner alone; return how many runs there are."""
     count = count_runs(place)
     with file_faults(file):
@@ -66,7 +66,7 @@ def add_files(archive: ZipFile, folder: Path) -> None:
         archive.writestr(path.relative_to(folder).as_posix(), whole)
 
 
-def restore(place: FolderPlace | PostgresPlace, file: Path, replaces: bool = False) -> int:
+def restore_backup(place: FolderPlace | PostgresPlace, file: Path, replaces: bool = False) -> int:
     """Restore a backup and return how many runs there are.
 
     Raises:

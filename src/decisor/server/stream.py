@@ -143,7 +143,7 @@ def summarise_steps(entries: Sequence[TraceEntry]) -> Iterator[Step]:
 
 
 ALIVE_SECONDS = 15.0
-# Measured with performance/serve.py, 200 runs at once: docs/server.md.
+# Measured with performance/serve.py, 200 runs at once: docs/measurements/speed.md.
 PAUSE_SECONDS, MORE_SECONDS = 0.05, 0.004
 """Seconds for which a stream gathers news, and more for each stream that is open. The end is told at once."""
 MOST_STREAMS = 256
