@@ -129,7 +129,7 @@ def test_a_file_that_is_no_backup_deletes_nothing(tmp_path: Path) -> None:
     flipped = (tmp_path / "flipped.zip").read_bytes()
     (tmp_path / "flipped.zip").write_bytes(flipped.replace(b"AAAA", b"BBBB", 1))
     for name, words in (
-        *(("cut.zip", "no backup"), ("text.zip", "no backup"), ("other.zip", "no backup"), ("flipped.zip", "CRC")),
+        *(("cut.zip", "no backup"), ("text.zip", "no backup"), ("other.zip", "no history.db"), ("flipped.zip", "CRC")),
         *(("dump.zip", "--store"), ("missing.zip", "No such file")),
     ):
         with pytest.raises(SetupError, match=words):

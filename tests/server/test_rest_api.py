@@ -92,7 +92,11 @@ def test_every_route_is_described_with_its_shapes(place: Served) -> None:
     routes = [route for methods in description["paths"].values() for route in methods.values()]
     assert len(routes) >= 25
     assert not [route for route in routes if not route.get("description")]
-    assert {name for name in description["paths"] if not name.startswith("/api/")} == {"/healthz", "/metrics", "/readyz"}
+    assert {name for name in description["paths"] if not name.startswith("/api/")} == {
+        "/healthz",
+        "/metrics",
+        "/readyz",
+    }
     answers = [
         answer for route in routes for status, answer in route["responses"].items() if status in ("200", "201", "202")
     ]

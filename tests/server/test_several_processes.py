@@ -146,6 +146,17 @@ def test_a_run_is_stopped_at_another_server(pair: tuple[Served, Served]) -> None
     assert one.ended(id)["state"] == "stopped"
 
 
+def test_a_server_without_places_leaves_its_runs_to_others(store: str, tmp_path: Path, llm: SlowLLM) -> None:
+    with site(store, tmp_path / "a", llm, at_once=0) as front:
+        id = front.ask()["id"]
+        time.sleep(0.5)
+        assert (front.run(id)["state"], llm.asked) == ("waiting", [])
+        with site(store, tmp_path / "b", llm):
+            assert front.ended(id)["result"]["answer"] == "elm"
+            reply = front.client.post(f"/api/runs/{id}/record/verification", json={})
+            assert reply.status_code == 200, reply.text
+
+
 def test_a_query_that_waits_when_its_server_ends_waits_at_the_next(store: str, tmp_path: Path, llm: SlowLLM) -> None:
     with site(store, tmp_path / "a", llm) as one:
         id = one.ask(approve=True)["id"]

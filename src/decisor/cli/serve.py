@@ -66,7 +66,9 @@ def serve_command(
     ] = True,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Whether to open the page.")] = True,
     takes_files: Annotated[bool, typer.Option("--files/--no-files", help="Whether people may upload files.")] = True,
-    at_once: AtOnceOf = 256,
+    at_once: Annotated[
+        int, typer.Option("--at-once", min=0, max=5_000, help="Maximum of simultaneous runs; 0 leaves them to others.")
+    ] = 256,
     store: Annotated[
         str, typer.Option("--store", metavar="URL", help="PostgreSQL for runs of several processes; see --workers.")
     ] = "",
@@ -87,6 +89,8 @@ def serve_command(
         return
     if workers > 1 and not store:
         raise SetupError("--workers needs a store that all processes write to: --store postgresql://HOST/NAME")
+    if not at_once and not store:
+        raise SetupError("--at-once 0 leaves runs to other processes. Name their store: --store postgresql://HOST/NAME")
     config = resolve_config()
     # Take the data that are named, else those of the config files.
     if not request.names_data and not demo:

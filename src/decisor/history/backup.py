@@ -78,8 +78,7 @@ def restore_backup(place: FolderPlace | PostgresPlace, file: Path, replaces: boo
     with file_faults(file), ZipFile(file) as archive:
         names = archive.namelist()
         if wanted not in names:
-            kind = "PostgreSQL: name one with --store" if DUMP in names else "a folder: leave out --store"
-            raise SetupError(f"{file} is a backup of runs in {kind}." if {DUMP, DATABASE} & {*names} else NO_BACKUP)
+            raise SetupError(f"{file} has no {wanted}. A backup of PostgreSQL needs --store, one of a folder none.")
         folder = files_of(place)
         make_private_folder(folder)
         # Beside what it replaces, so that nothing is deleted before all was read.
@@ -99,9 +98,6 @@ def restore_backup(place: FolderPlace | PostgresPlace, file: Path, replaces: boo
                 if (fresh / name).exists():
                     (fresh / name).replace(folder / name)
     return count_runs(place)
-
-
-NO_BACKUP = "This is no backup. Make one with: decisor history backup FILE"
 
 
 def files_of(place: FolderPlace | PostgresPlace) -> Path:
@@ -135,6 +131,6 @@ def file_faults(file: Path) -> Iterator[None]:
     try:
         yield
     except BadZipFile as error:
-        raise SetupError(f"{file}: {error}. {NO_BACKUP}") from error
+        raise SetupError(f"{file} is no backup: {error}. Make one with: decisor history backup FILE") from error
     except OSError as error:
         raise SetupError(f"Cannot use {error.filename or file}: {error.strerror or error}.") from error

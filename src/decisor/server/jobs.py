@@ -275,7 +275,9 @@ class ProcessLine:
             self.tasks.append(asyncio.create_task(keep_going(work)))
 
     async def work(self) -> None:
-        """Take runs from the line until cancelled."""
+        """Take runs from the line until cancelled; none if the server leaves them to others."""
+        if not self.runs.serving.at_once:
+            return
         await self.app.run_worker_async(
             concurrency=self.runs.serving.at_once,
             install_signal_handlers=False,

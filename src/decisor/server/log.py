@@ -10,6 +10,7 @@ import json
 import logging
 import traceback
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal
 
 from decisor.system.extras import logger
@@ -33,7 +34,7 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info and (error := record.exc_info[1]) is not None:
             frames = traceback.extract_tb(error.__traceback__)
             line["error"] = type(error).__name__
-            line["at"] = [f"{frame.filename.rpartition('/decisor/')[2]}:{frame.lineno}" for frame in frames]
+            line["at"] = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames]
         return json.dumps(line)
 
 

@@ -105,10 +105,12 @@ class Metrics:
             return generate_latest(self.registry)
         for file in Path(folder).glob("gauge_live*.db"):
             process = int(file.stem.rpartition("_")[2])
-            with suppress(OSError):
+            try:
                 os.kill(process, 0)
-                continue
-            mark_process_dead(process)  # type: ignore[no-untyped-call]
+            except ProcessLookupError:
+                # Another process may be asked at the same time.
+                with suppress(FileNotFoundError):
+                    mark_process_dead(process)  # type: ignore[no-untyped-call]
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)

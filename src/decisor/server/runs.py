@@ -146,7 +146,8 @@ class Runs:
     is_closing: bool = False
 
     def __post_init__(self) -> None:
-        self.places = Places(self.serving.at_once)
+        # Without a place for runs, decisions can be verified still.
+        self.places = Places(max(1, self.serving.at_once))
         self.budgets = Budgets(self.serving.history, self.metrics)
         place = self.serving.history.place
         folder = place.folder if isinstance(place, FolderPlace) else data_folder()

@@ -125,7 +125,7 @@ class ServerSettings:
     port: int = 8765
     allow_hosts: tuple[str, ...] = ()
     at_once: int = AT_ONCE
-    """Number of runs at a time; more wait in line."""
+    """Number of runs at a time; more wait in line. 0 leaves them to other processes."""
     history: History = field(default_factory=History)
     takes_files: bool = True
     """Whether people may bring files of their own; they lie beside the history."""
