@@ -56,10 +56,10 @@ def write_backup(place: FolderPlace | PostgresPlace, file: Path) -> int:
 
 
 def add_files(archive: ZipFile, folder: Path) -> None:
-    for path in sorted(path for name in FOLDERS for path in (folder / name).rglob("*.*")):
+    for path in sorted(path for name in FOLDERS for path in (folder / name).rglob("*") if path.is_file()):
         try:
             content = path.read_bytes()
-        except OSError:  # dropped meanwhile
+        except FileNotFoundError:  # dropped meanwhile
             continue
         # The last line of a trace may be half written.
         whole = content[: content.rfind(b"\n") + 1] if path.suffix == ".jsonl" else content

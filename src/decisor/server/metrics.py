@@ -33,7 +33,7 @@ class Metrics:
     def __init__(self, places: int) -> None:
         from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-        disable_created_metrics()
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = registry = CollectorRegistry()
 
         def counter(name: str, about: str, *labels: str) -> Counter:
@@ -107,7 +107,7 @@ class Metrics:
             process = int(file.stem.rpartition("_")[2])
             try:
                 os.kill(process, 0)
-            except ProcessLookupError:
+            except OSError:
                 # Another process may be asked at the same time.
                 with suppress(FileNotFoundError):
                     mark_process_dead(process)  # type: ignore[no-untyped-call]
