@@ -29,7 +29,17 @@ from decisor.errors import ParseError
 from decisor.lab.statistics import wilson
 from decisor.techniques.shared.analyst import FINAL_ANSWER
 from decisor.techniques.shared.answer import Trajectory, build_final_answer_form
-from planted import answer_texts, answer_texts_fifth, answer_texts_fourth, answer_texts_fresh, answer_texts_kept, answer_texts_last, answer_texts_second, answer_texts_sixth, answer_texts_third
+from planted import (
+    answer_texts,
+    answer_texts_fifth,
+    answer_texts_fourth,
+    answer_texts_fresh,
+    answer_texts_kept,
+    answer_texts_last,
+    answer_texts_second,
+    answer_texts_sixth,
+    answer_texts_third,
+)
 from planted.answer_slots import KINDS, Lie, Phrasing, fits, tell_lies, write
 from planted.answer_worlds import Case, cases, wide_case
 

@@ -29,8 +29,22 @@ from decisor.documents.index import build_memory_index
 from decisor.documents.passage import read_passages
 from decisor.lab.benchmark import read_question_rows
 from decisor.lab.statistics import bootstrap
-from decisor.lab.training import HopExample, MeasuredQueries, ScorerChoices, evaluate_choices, fit_query_scorer, measure_queries, read_hop_examples
-from decisor.techniques.shared.query_scorer import QueryContext, QueryScorer, Rarity, compute_rule_scores, load_query_scorer
+from decisor.lab.training import (
+    HopExample,
+    MeasuredQueries,
+    ScorerChoices,
+    evaluate_choices,
+    fit_query_scorer,
+    measure_queries,
+    read_hop_examples,
+)
+from decisor.techniques.shared.query_scorer import (
+    QueryContext,
+    QueryScorer,
+    Rarity,
+    compute_rule_scores,
+    load_query_scorer,
+)
 from decisor.types import Record
 
 SETS = {"musique": "musique", "2wiki": "2wikimultihopqa", "hotpotqa": "hotpotqa"}
