@@ -21,8 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from decisor.lab.benchmark import Case, Score
-from decisor.lab.qa.bench import QaBench
-from decisor.lab.qa.datasets import MUSIQUE, MuSiQueBench
+from decisor.lab.qa.bench import MUSIQUE, MuSiQueBench, QaBench
 from decisor.lab.qa.score import interleave_rankings, recall_at
 from decisor.lab.statistics import wilson
 from decisor.llms.openai_compatible import OpenAICompatible

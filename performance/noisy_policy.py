@@ -31,7 +31,7 @@ from decisor.lab.dqa.bench import DqaBench
 from decisor.lab.dqa.worlds import Form, Scenario
 from decisor.lab.evaluation.case_run import CaseAttempt, run_case
 from decisor.lab.game24 import Game24Bench
-from decisor.lab.qa.datasets import MUSIQUE, MuSiQueBench
+from decisor.lab.qa.bench import MUSIQUE, MuSiQueBench
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.system.tasks import map_concurrently
 from decisor.techniques import build_technique

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from decisor.lab.benchmark import read_question_rows
-from decisor.lab.qa.datasets import MUSIQUE, STRATEGYQA, TWOWIKI
+from decisor.lab.qa.bench import MUSIQUE, STRATEGYQA, TWOWIKI
 from decisor.lab.reproduction.papers import read_paper
 from head import words
 

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from decisor.lab.benchmark import Bench, Case
 from decisor.lab.dqa.bench import DqaBench
 from decisor.lab.evaluation.case_run import CaseAttempt, run_case
-from decisor.lab.qa.datasets import MUSIQUE, MuSiQueBench
+from decisor.lab.qa.bench import MUSIQUE, MuSiQueBench
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.techniques import build_technique
 from decisor.trace.events import LLMCall, TraceEntry, UnreadableReply

@@ -23,8 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.store import open_store
 from decisor.lab.reproduction.papers import PAPERS
-from decisor.lab.reproduction.runs import measure_usage
-from decisor.lab.reproduction.tables import drop_part_llms
+from decisor.lab.reproduction.tables import drop_part_llms, measure_usage
 from policies.papers import play_paper
 from servers.openai_server import serve_threaded
 

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from decisor.lab.webshop.products import load_products, product_search_text
-from decisor.lab.webshop.search import build_bm25_index, extract_terms
-from decisor.lab.webshop.shop import Shop, WebShop, list_clickable, open_shop
+from decisor.lab.webshop.shop import Shop, WebShop, build_bm25_index, extract_terms, list_clickable, open_shop
 from decisor.types import Action
 
 DATA = Path(os.environ.get("DECISOR_DATA", "../shared/data")) / "webshop"

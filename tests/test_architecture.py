@@ -157,7 +157,7 @@ ENDERS = (".subprocess_exec", ".subprocess_shell", "ProcessPoolExecutor")
 STARTING = {
     "system/processes.py": {"subprocess.run", "subprocess.Popen"},
     "sandbox/process.py": {"loop.subprocess_exec"},
-    "tools/mcp_transport.py": {"asyncio.create_subprocess_exec"},
+    "tools/mcp_client.py": {"asyncio.create_subprocess_exec"},
 }
 """Who starts a process. Ray starts its own, in ray_executor.py."""
 OPENING = {"cli/serve.py": {"webbrowser.open"}}

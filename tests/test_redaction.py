@@ -37,7 +37,7 @@ from decisor.trace.events import (
 )
 from decisor.trace.file import format_trace_array, format_trace_file, read_trace
 from decisor.types import Action, Completion, Message, Observation, Question, Record, Sampling
-from decisor.views.page_data import story_json
+from decisor.views.page import story_json
 from decisor.views.transcript import tell_story
 
 PASSWORD = "Tr0ub4dor"

@@ -37,6 +37,6 @@ def test_the_plugin_has_the_skill_of_the_command() -> None:
     name, description = (line.split(": ", 1)[1] for line in front.splitlines())
     assert name == "decisor"
     assert len(description) <= 1024
-    tools = (ROOT / "src/decisor/mcp/tools.py").read_text()
+    tools = (ROOT / "src/decisor/mcp/server.py").read_text()
     named = re.findall(r"\*\*([a-z_]+)\*\*", body)
     assert named and all(f"async def {tool}(" in tools for tool in named)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor.lab.dqa.failures import FailureFacts, classify_wrong_answer, find_missed_values
+from decisor.lab.dqa.bench import FailureFacts, classify_wrong_answer, find_missed_values
 from decisor.trace.events import ActionResult, ActionStart, Trace
 from decisor.trace.file import TraceFile, read_trace
 from decisor.types import Observation, Option, Ranking, Record, Value

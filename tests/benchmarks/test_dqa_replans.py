@@ -2,7 +2,7 @@
 
 import pytest
 
-from decisor.lab.dqa.failures import classify_replan
+from decisor.lab.dqa.bench import classify_replan
 
 A = "Find the nodes upstream of genua"
 B = "Find the power of SAV in these nodes"

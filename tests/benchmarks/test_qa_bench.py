@@ -10,7 +10,7 @@ import pytest
 from decisor.documents.minilm import find_model_folder
 from decisor.errors import SetupError
 from decisor.lab.benchmark import BENCHES, Bench, Case, Score
-from decisor.lab.qa.datasets import ArcBench, HotpotQABench, MuSiQueBench, ParallelQABench, PopQABench, StrategyQABench
+from decisor.lab.qa.bench import ArcBench, HotpotQABench, MuSiQueBench, ParallelQABench, PopQABench, StrategyQABench
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.system.storage import cache_folder

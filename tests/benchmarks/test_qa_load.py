@@ -10,8 +10,7 @@ import pytest
 from data import DATA
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Case
-from decisor.lab.qa.bench import QaSet
-from decisor.lab.qa.datasets import ARC, HOTPOTQA, MUSIQUE, PARALLELQA, POPQA, STRATEGYQA, TWOWIKI
+from decisor.lab.qa.bench import ARC, HOTPOTQA, MUSIQUE, PARALLELQA, POPQA, STRATEGYQA, TWOWIKI, QaSet
 
 HAVE = pytest.mark.skipif(not (DATA / "multihop").is_dir(), reason=f"no test data in {DATA / 'multihop'}")
 SETS = {one.name: one for one in (HOTPOTQA, TWOWIKI, MUSIQUE, STRATEGYQA, ARC, POPQA, PARALLELQA)}

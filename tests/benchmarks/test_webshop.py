@@ -16,8 +16,17 @@ from data import DATA
 from decisor.errors import SetupError
 from decisor.lab.webshop.bench import COLOURS, WebShopBench, find_nouns_by_rule, rate_purchase
 from decisor.lab.webshop.products import Goal, Product, load_products, make_goals, product_search_text
-from decisor.lab.webshop.search import STOP_WORDS, build_bm25_index, extract_terms
-from decisor.lab.webshop.shop import Shop, ShopView, WebShop, format_order, list_clickable, open_shop
+from decisor.lab.webshop.shop import (
+    STOP_WORDS,
+    Shop,
+    ShopView,
+    WebShop,
+    build_bm25_index,
+    extract_terms,
+    format_order,
+    list_clickable,
+    open_shop,
+)
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.techniques.iter_rag import IterRAG

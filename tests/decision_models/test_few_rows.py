@@ -10,7 +10,7 @@ from decisor.databases.sql import SqlTool
 from decisor.decision_models.candidates import Candidates
 from decisor.decision_models.copies import build_machine_content, read_copies
 from decisor.decision_models.file import parse_model
-from decisor.decision_models.worker import sparse
+from decisor.decision_models.worker import execution as sparse
 from decisor.decision_models.worker.engine import Machine, connect_machine
 from decisor.decision_models.worker.program import parse_query
 from decisor.decision_models.worker.worlds import Version, Worlds

@@ -12,7 +12,7 @@ from decisor.documents.index import build_index, build_memory_index, open_index
 from decisor.documents.passage import Passage, read_passages
 from decisor.documents.tool import PassagesTool
 from decisor.errors import SetupError, ToolError
-from decisor.session.documents import open_documents
+from decisor.session.open_sources import open_documents
 from decisor.testing import check_retriever
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Action
@@ -98,7 +98,7 @@ async def test_a_reader_goes_on_reading_while_the_index_is_replaced(towns: Path)
 
 KILLED = """
 import sys, time
-from decisor.session.documents import open_documents
+from decisor.session.open_sources import open_documents
 from decisor.testing import check_retriever
 from decisor.documents import Passage, build_index
 def endless():

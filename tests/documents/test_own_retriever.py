@@ -11,7 +11,7 @@ import decisor
 from decisor.documents.tool import CustomRetriever, open_custom_retriever
 from decisor.errors import SetupError, ToolError
 from decisor.llms.scripted import ScriptedLLM
-from decisor.session.documents import open_documents
+from decisor.session.open_sources import open_documents
 from decisor.types import Record
 
 SEARCH = '''

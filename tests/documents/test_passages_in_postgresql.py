@@ -33,8 +33,8 @@ from decisor.documents.postgres import (
 from decisor.documents.reader import RowForm
 from decisor.errors import SetupError, ToolError
 from decisor.llms.scripted import ScriptedLLM
-from decisor.session.documents import open_documents
 from decisor.session.indexing import IndexRequest, build_or_update_index
+from decisor.session.open_sources import open_documents
 from decisor.testing import check_retriever
 from decisor.types import Record
 from servers.sql_databases import lacking, postgres_database

@@ -13,7 +13,7 @@ import pytest
 import decisor
 from decisor.cli import run_command_line
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.junit import write_junit_file
+from decisor.lab.evaluation.suite import write_junit_file
 from decisor.types import Usage
 from definition_shops import definitions_file, shop
 from servers.openai_server import serve_threaded

@@ -161,7 +161,7 @@ def test_a_worker_that_is_lost_is_replaced_and_each_case_is_finished_once(url: s
     with serve_threaded(slow) as base_url:
         command = [sys.executable, "-m", "evaluation.ray_run", url, base_url, str(MANY)]
         with subprocess.Popen(command, env=cluster.environment, stdout=subprocess.PIPE, text=True) as run:
-            assert run.stdout is not None and enough.wait(120)
+            assert run.stdout is not None and enough.wait(300)
             killed = workers_of(cluster.pid)[:1]
             for pid in killed:
                 os.kill(pid, signal.SIGKILL)
@@ -190,10 +190,10 @@ def test_the_command_survives_the_loss_of_a_worker_and_prints_the_table_of_one_m
             stderr=subprocess.PIPE,
             text=True,
         ) as run:
-            assert reply.enough.wait(120)
+            assert reply.enough.wait(300)
             (killed, *_) = workers_of(cluster.pid)
             os.kill(killed, signal.SIGKILL)
-            out, error = run.communicate(timeout=120)
+            out, error = run.communicate(timeout=300)
         assert run.returncode == 0, error
         once = reply.asked.total()
         again = subprocess.run(command(suite, url, base_url), env=cluster.environment, capture_output=True, text=True)
@@ -218,9 +218,9 @@ def test_ctrl_c_ends_the_workers_and_the_same_command_goes_on(url: str, cluster:
             stderr=subprocess.PIPE,
             text=True,
         ) as run:
-            assert reply.enough.wait(120)
+            assert reply.enough.wait(300)
             run.send_signal(signal.SIGINT)
-            _, error = run.communicate(timeout=60)
+            _, error = run.communicate(timeout=300)
         assert run.returncode == 130, error
         assert "stopping" in error and "the same command goes on from here" in error
         ended = time.monotonic() + 60

@@ -13,7 +13,7 @@ import pytest
 
 import decisor as library
 from decisor.cli.ask import reuse_request
-from decisor.cli.record import find_old_runs
+from decisor.cli.history import find_old_runs
 from decisor.history.place import FolderPlace
 from decisor.history.store import History, PastRun
 from decisor.llms.scripted import ScriptedLLM

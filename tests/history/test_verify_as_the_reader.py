@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor.cli.record import read_history_run
+from decisor.cli.history import read_history_run
 from decisor.history.store import History, PastRun
 from decisor.types import Question
 

@@ -15,7 +15,7 @@ from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 from decision_record.record_shops import from_rows
 from decisor.errors import SetupError
 from decisor.history.store import Approval, History
-from decisor.mcp.tools import ApprovalQuestion
+from decisor.mcp.server import ApprovalQuestion
 from mcp_server.clients import Transport, client, text
 from server.serving import sites
 

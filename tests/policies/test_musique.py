@@ -6,7 +6,7 @@ import pytest
 
 from data import DATA
 from decisor.lab.benchmark import Case, Score
-from decisor.lab.qa.datasets import MUSIQUE, MuSiQueBench
+from decisor.lab.qa.bench import MUSIQUE, MuSiQueBench
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently

@@ -21,13 +21,12 @@ from data import read_security_rows
 from decisor.cli import main
 from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.store import open_store
-from decisor.lab.report.document import make_report, report_as_json
+from decisor.lab.report.document import make_report, report_as_csv, report_as_json, report_as_markdown
 from decisor.lab.report.page import write_page
-from decisor.lab.report.tables import report_as_csv, report_as_markdown
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, NodeSpan, Trace, TraceEntry, UnreadableReply
 from decisor.trace.file import format_trace_file, read_trace_text
 from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
-from decisor.views.page_data import LEVELS, story_json
+from decisor.views.page import LEVELS, story_json
 from report.browser import FOUND, browser
 from report.made import Made, run
 from servers.openai_server import serve_threaded

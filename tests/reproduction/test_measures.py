@@ -10,7 +10,7 @@ import pytest
 
 from data import DATA
 from decisor.lab.benchmark import Outcome
-from decisor.lab.reproduction.measures import CellFigure, MeasuredRun, measure_cell, measure_size
+from decisor.lab.reproduction.papers import CellFigure, MeasuredRun, measure_cell, measure_size
 
 
 def outcome(case: str, right: bool = True, technique: str = "plan_rag", **more: object) -> Outcome:

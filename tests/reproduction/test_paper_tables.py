@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from decisor.lab.benchmark import Outcome
-from decisor.lab.reproduction.measures import CellFigure
-from decisor.lab.reproduction.papers import PaperColumn, PaperRow, PaperTable, read_paper
+from decisor.lab.reproduction.papers import CellFigure, PaperColumn, PaperRow, PaperTable, read_paper
 from decisor.lab.reproduction.tables import (
     MINUS,
     FilledCell,

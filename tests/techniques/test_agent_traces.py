@@ -46,7 +46,7 @@ from decisor.types import (
     Sampling,
     ToolCall,
 )
-from decisor.views.page_data import story_json
+from decisor.views.page import story_json
 from decisor.views.terminal import LiveView
 from decisor.views.transcript import tell_story
 

@@ -14,8 +14,7 @@ from decisor.parsing.figures import without_citations
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
 from decisor.techniques import build_technique
-from decisor.techniques.dag.experts import criticise, read_quoted_answer
-from decisor.techniques.dag.roles import Experts, ask_expert_with
+from decisor.techniques.dag.experts import Experts, ask_expert_with, criticise, read_quoted_answer
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionStart, GraphResult, NodeAnswer, NodeResult

@@ -17,7 +17,7 @@ from decisor.trace.events import Event, LLMCall, RunStart, Trace, TraceEntry
 from decisor.trace.file import CLASSES as BY_NAME
 from decisor.trace.file import format_trace_array, format_trace_file, read_trace_text
 from decisor.types import Question
-from decisor.views.page_data import UNDRAWN, story_json
+from decisor.views.page import UNDRAWN, story_json
 from decisor.views.terminal import LiveView
 from decisor.views.transcript import tell_story
 from traces.every_event import CLASSES, filled, strategy

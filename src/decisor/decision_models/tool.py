@@ -3,31 +3,226 @@
 ``ModelTool`` takes an input as text, and answers with citable records. Nothing of it touches the database: a copy is
 changed. ``explain_decision_model`` shows a model in plain words with real rows, which is what a person approves. A
 person's own function gets the tables and gives candidates with outcomes.
+
+A what-if of more than one changed column is a fragment of a model file, laid over the model. It may hold ``change``
+(UPDATE, DELETE and INSERT on the copy, before anything is decided), ``[parameter]``, ``[table.NAME]``,
+``[unknown.NAME]`` and ``[rule.NAME]``; what has a name of the model takes its place, the rest is added. The model with
+the fragment is opened on the same copy of the data and ranked or solved beside the model without it. On a model of the
+solver each question is solved again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from decisor.decision_models import analyses, solved_analyses
+from decisor.decision_models import analyses
+from decisor.decision_models.analyses import (
+    MAX_SHOWN,
+    MOST,
+    build_cited_records,
+    compare_decisions,
+    describe_turns,
+    resolve_condition,
+    turn_rows,
+)
 from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
 from decisor.decision_models.client import OpenModel
-from decisor.decision_models.fragments import answer_fragment, is_fragment
-from decisor.decision_models.optimize import rank_or_explain
-from decisor.decision_models.schema import Measure
+from decisor.decision_models.optimize import (
+    SOLVE_SECONDS,
+    SolvedPlan,
+    explain_no_plan,
+    find_solved_turning_points,
+    rank_or_explain,
+    solve_model,
+)
+from decisor.decision_models.schema import (
+    KEYS,
+    DecisionModel,
+    Measure,
+    NamedTable,
+    PartName,
+    Rule,
+    Scalar,
+    Statements,
+    Text,
+    Unknown,
+    raise_contradictions,
+)
+from decisor.decision_models.turning_points import HIGH, LOW
 from decisor.errors import SetupError, ToolError
+from decisor.parsing.cleaning import strip_fence
 from decisor.parsing.whatif_request import WhatIfWish, parse_wish
+from decisor.system.serialization import DocumentFormat
+from decisor.system.structured_files import FileFault, TomlFile
 from decisor.system.wording import format_amount, format_count
 from decisor.types import BulkSource, Goal, Observation, Ranking, Value, WhatIf
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+PARTS = ("rule", "table", "unknown", "parameter")
+START = re.compile(rf"(?:\[\s*(?:{'|'.join(PARTS)})\s*[.\]]|change\s*=|(?:{'|'.join(PARTS)})\.\w+)")
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """Parts that a what-if replaces in a model, or adds to it."""
+
+    change: Statements = ""
+    """UPDATE, DELETE, INSERT on the copy, before anything is decided."""
+    parameter: Mapping[PartName, Scalar] = field(default_factory=dict)
+    table: Mapping[PartName, NamedTable | Text] = field(default_factory=dict)
+    unknown: Mapping[PartName, Unknown] = field(default_factory=dict)
+    rule: Mapping[PartName, Rule] = field(default_factory=dict)
+
+
+FRAGMENT = DocumentFormat(Fragment, is_closed=True, keys=KEYS)
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+def is_fragment(text: str) -> bool:
+    """Return whether a text is a fragment of a model file.
+
+    >>> texts = ('[rule.two]\\nabsent = "x"', 'change = "DELETE FROM x"', '["a", "b"]', "set x.y = 3")
+    >>> [is_fragment(text) for text in texts]
+    [True, True, False, False]
+    """
+    return START.match(strip_fence(text)) is not None
+
+
+def parse_fragment(text: str) -> Fragment:
+    """Parse a fragment; raise ToolError with all faults and their lines."""
+    try:
+        toml = TomlFile(strip_fence(text))
+        toml.name_sections("rule", "table", "unknown")
+        return toml.decode(FRAGMENT, "a fragment of a decision model")
+    except FileFault as error:
+        raise ToolError(
+            f"{error}. A fragment has change, [rule.NAME], [table.NAME], [unknown.NAME], [parameter]."
+        ) from error
+
+
+def lay_over(model: DecisionModel, fragment: Fragment) -> DecisionModel:
+    """Return the model with the parts of a fragment; raise ToolError if they contradict each other."""
+    if strange := fragment.parameter.keys() - model.parameters.keys():
+        known = ", ".join(model.parameters) or "none"
+        raise ToolError(f"There is no parameter {', '.join(sorted(strange))}; there is {known}.")
+    tables = [t if isinstance(t, NamedTable) else NamedTable(name, t) for name, t in fragment.table.items()]
+    whole = replace(
+        model,
+        parameters={**model.parameters, **fragment.parameter},
+        tables=merge_by_name(model.tables, tables),
+        unknowns=merge_by_name(model.unknowns, [*fragment.unknown.values()]),
+        rules=merge_by_name(model.rules, [*fragment.rule.values()]),
+    )
+    try:
+        raise_contradictions(whole)
+    except FileFault as error:
+        raise ToolError(str(error)) from error
+    return whole
+
+
+def merge_by_name(present: Sequence[N], added: Sequence[N]) -> tuple[N, ...]:
+    """Put each added part in the place of that of its name, or after all."""
+    new = {part.name: part for part in added}
+    kept = [new.pop(part.name, part) for part in present]
+    return (*kept, *new.values())
+
+
+def answer_fragment(model: OpenModel, usual: Ranking | str, text: str, seconds: float) -> Observation:
+    """Answer the decision with a fragment laid over the model, beside the decision without it.
+
+    usual: the ranking without it, or why nothing fits. Raises ToolError if the fragment does not fit, or a statement
+    fails.
+    """
+    fragment = parse_fragment(text)
+    variant = model.lay_over(lay_over(model.model, fragment))
+    words, then = describe_fragment(fragment), rank_or_explain(variant, seconds, changes=fragment.change)
+    answer = compare_decisions(variant, usual, then, words)
+    return replace(answer, note=f"{words}\n{answer.note}")
+
+
+def describe_fragment(fragment: Fragment) -> str:
+    """Describe a fragment by its statements and the texts of its rules."""
+    rules = [rule.text or f"rule {rule.name}" for rule in fragment.rule.values()]
+    parameters = [f"{name} = {value}" for name, value in fragment.parameter.items()]
+    others = [f"{kind} {name}" for kind in ("table", "unknown") for name in getattr(fragment, kind)]
+    return "; ".join([*filter(None, [" ".join(fragment.change.split())]), *parameters, *others, *rules])
+
+
+def answer_solved_change(model: OpenModel, wish: WhatIfWish, seconds: float) -> Observation:
+    """Answer the decision on changed data for a model of the solver."""
+    scenario, text, what = resolve_condition(model, wish)
+    now, then = rank_or_explain(model, seconds), rank_or_explain(model, seconds, scenario, text)
+    return compare_decisions(model, now, then, what)
+
+
+def answer_solved_why(model: OpenModel, wish: WhatIfWish, seconds: float) -> Observation:
+    """Answer why a row is in the best plan or not, by solving again with it out or in."""
+    name, first = wish.text or " ".join(wish.candidates), model.model.first
+    best = solve_best_plan(model, seconds)
+    is_in = any(row.label.lower() == name.lower() for table in best.tables.values() for row in table.rows)
+    other = solve_model(model, seconds=seconds, required=[(name, not is_in)])
+    head = (
+        f"{name} is {'' if is_in else 'not '}in the best plan ({format_amount(best.value, first.unit)} {first.name})."
+    )
+    side = "without" if is_in else "with"
+    fields: dict[str, Value] = {"row": name, "in the best plan": is_in, f"{first.name} of the best": best.value}
+    if other.status != "optimal":
+        fields["effect"] = None
+        return Observation(build_cited_records([fields]), f"{head} {side.title()} it: {explain_no_plan(model, other)}")
+    effect = other.value - best.value
+    fields |= {f"{first.name} {side} it": other.value, "effect": effect, "unit": first.unit}
+    more, less = (
+        [f"{table}: {row.label}" for table, rows in one.tables.items() for row in rows.rows if row.label not in labels]
+        for one, labels in ((other, list_plan_labels(best)), (best, list_plan_labels(other)))
+    )
+    lines = [head, f"The best plan {side} it has {format_amount(other.value, first.unit)}: {effect:+,.6g}."]
+    lines += [f"It takes {', '.join(more[:MAX_SHOWN])} instead."] if more else []
+    lines += [f"It leaves out {', '.join(less[:MAX_SHOWN])}."] if less else []
+    return Observation(build_cited_records([fields]), "\n".join(lines), total=1)
+
+
+def list_plan_labels(plan: SolvedPlan) -> set[str]:
+    return {row.label for table in plan.tables.values() for row in table.rows}
+
+
+def solve_best_plan(model: OpenModel, seconds: float) -> SolvedPlan:
+    """Solve the model on the unchanged data; raise ToolError if nothing fits."""
+    best = solve_model(model, seconds=min(seconds, SOLVE_SECONDS))
+    if best.status != "optimal":
+        raise ToolError(explain_no_plan(model, best))
+    return best
+
+
+def answer_solved_turning_points(model: OpenModel, seconds: float) -> Observation:
+    """Report how far each input has to move until another plan is best, by solving again."""
+    if not model.model.inputs:
+        raise ToolError("This model names no [input], so nothing can be turned; use `set TABLE.COLUMN = ...`.")
+    best = solve_best_plan(model, seconds)
+    turns = tuple(find_solved_turning_points(model, best, seconds))
+    head = (
+        f"{best.name()} is best now. Each input alone, from {LOW:g} to {HIGH:g} times its value, solved again until "
+        "another plan is best:"
+    )
+    rows = turn_rows(turns)
+    lines = [head, *describe_turns(model, turns, best.name())]
+    return Observation(build_cited_records(rows[:MOST]), "\n".join(lines), truncated=len(rows) > MOST, total=len(rows))
 
 
 def explain_decision_model(model: OpenModel) -> Iterator[str]:
@@ -215,11 +410,11 @@ class ModelTool:
         if not model.model.choice:
             match wish.kind:
                 case "change" | "scenario":
-                    return solved_analyses.answer_solved_change(model, wish, seconds)
+                    return answer_solved_change(model, wish, seconds)
                 case "why":
-                    return solved_analyses.answer_solved_why(model, wish, seconds)
+                    return answer_solved_why(model, wish, seconds)
                 case "turning points":
-                    return solved_analyses.answer_solved_turning_points(model, seconds)
+                    return answer_solved_turning_points(model, seconds)
             raise ToolError(
                 "This model is for the solver: it takes `rank`, `why NAME`, `set TABLE.COLUMN = ...`, `scenario NAME`, "
                 "`turning points` and fragments of a file."

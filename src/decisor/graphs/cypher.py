@@ -24,13 +24,7 @@ from decisor.databases.hints import (
 )
 from decisor.databases.scan_limits import check_limits, check_scan
 from decisor.databases.schema import TableInfo
-from decisor.databases.schema_search import (
-    SchemaIndex,
-    describe_tables,
-    find_words,
-    parse_lookup,
-    parse_table_names,
-)
+from decisor.databases.schema_search import SchemaIndex, describe_tables, find_words, parse_lookup, parse_table_names
 from decisor.errors import SetupError, ToolError
 from decisor.graphs.schema import (
     GraphSchema,

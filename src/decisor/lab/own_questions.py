@@ -34,14 +34,7 @@ from decisor.session.run_setup import Choice, NoLLM
 from decisor.session.sources import Sources
 from decisor.techniques import asks_llm, build_technique
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import (
-    MeaningChoice,
-    TraceEntry,
-    cited_records_of,
-    events_of,
-    iterate_actions,
-    sum_call_usage,
-)
+from decisor.trace.events import MeaningChoice, TraceEntry, cited_records_of, events_of, iterate_actions, sum_call_usage
 from decisor.types import Decision, Environment, Question, Usage
 
 

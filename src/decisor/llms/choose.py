@@ -36,15 +36,7 @@ from decisor.llms.facts import (
     read_endpoint_facts,
 )
 from decisor.llms.prices import FREE, Price, parse_price, published_price
-from decisor.llms.providers import (
-    OPENAI,
-    PROVIDERS,
-    LLMSpec,
-    Provider,
-    check_spec,
-    host_of_url,
-    read_spec,
-)
+from decisor.llms.providers import OPENAI, PROVIDERS, LLMSpec, Provider, check_spec, host_of_url, read_spec
 from decisor.llms.proxies import is_loopback_address
 from decisor.runtime.call import llm_settings_of
 from decisor.runtime.prompt import estimate_tokens

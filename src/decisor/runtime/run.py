@@ -18,8 +18,7 @@ from decisor.parsing.labelled import get_reply_answer, refuse_form_text
 from decisor.parsing.prompting import USUAL, Asking, Calling, Way, append_complaint, vary_sampling, ways_of
 from decisor.parsing.reply_form import Form, fill_in_form, is_json_reply
 from decisor.runtime.budget import Budget, CallUnderWay
-from decisor.runtime.call import ChargedCall
-from decisor.runtime.conversation import ShortenedConversations
+from decisor.runtime.call import ChargedCall, ShortenedConversations
 from decisor.system.secrets import redact
 from decisor.system.tasks import map_concurrently
 from decisor.system.text import frame_observation, frame_text

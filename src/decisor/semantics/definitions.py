@@ -18,14 +18,7 @@ from decisor.decision_models.copies import ColumnOf, TableOf
 from decisor.errors import SetupError
 from decisor.parsing.toml_reply import format_toml_key, format_toml_value
 from decisor.sandbox.wire import number_repeated_names
-from decisor.system.serialization import (
-    SECTION_NAME,
-    DecodeError,
-    DocumentFormat,
-    DocumentPath,
-    SectionName,
-    TextRule,
-)
+from decisor.system.serialization import SECTION_NAME, DecodeError, DocumentFormat, DocumentPath, SectionName, TextRule
 from decisor.system.structured_files import FileFault, Lines, TomlFile, find_line_number, read_text_file
 from decisor.system.text import fit_on_one_line
 

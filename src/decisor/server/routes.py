@@ -14,8 +14,8 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from decisor.decision_models.analyses import resolve_condition
-from decisor.decision_models.fragments import is_fragment, lay_over, parse_fragment
 from decisor.decision_models.ranking import rank_model
+from decisor.decision_models.tool import is_fragment, lay_over, parse_fragment
 from decisor.decision_models.turning_points import list_input_groups
 from decisor.decision_record.build import record_of_run
 from decisor.decision_record.page import record_to_json, render_record_page
@@ -87,9 +87,8 @@ from decisor.server.stream import (
 )
 from decisor.server.users import User
 from decisor.session.model_tools import SerializedTool
-from decisor.session.provenance import unwrap_model_tool
 from decisor.session.result import build_recorded_result
-from decisor.session.run_setup import TechniqueRow, TechniqueSetting
+from decisor.session.run_setup import TechniqueRow, TechniqueSetting, unwrap_model_tool
 from decisor.session.sources import Sources, name_from_place
 from decisor.system.extras import missing_extra_error
 from decisor.system.secrets import redact
@@ -101,8 +100,7 @@ from decisor.types import Observation, Ranking, Tool
 from decisor.version import __version__
 from decisor.views.comparison import compare_ranking, dot_plot_html
 from decisor.views.exports import rows_of_result, write_csv, write_parquet
-from decisor.views.page import script_policy
-from decisor.views.page_data import draw_picture, story_json
+from decisor.views.page import draw_picture, script_policy, story_json
 from decisor.views.rankings import study_html
 
 if TYPE_CHECKING:

@@ -24,19 +24,10 @@ from decisor.server.users import User
 from decisor.session.result import build_recorded_result
 from decisor.system.serialization import json_text
 from decisor.system.wording import format_count
-from decisor.trace.events import (
-    ActionResult,
-    ActionStart,
-    GraphPlan,
-    Plan,
-    PlanChange,
-    TraceEntry,
-    Writing,
-    events_of,
-)
+from decisor.trace.events import ActionResult, ActionStart, GraphPlan, Plan, PlanChange, TraceEntry, Writing, events_of
 from decisor.trace.prompts import common_affix_length
 from decisor.types import Action, Observation
-from decisor.views.page_data import build_page_row
+from decisor.views.page import build_page_row
 from decisor.views.results import decision_headline
 
 Step = tuple[str, str]

@@ -49,13 +49,13 @@ from decisor.session.model_tools import (
     open_whatif_of_file,
 )
 from decisor.session.open_sources import limit_database_scans, open_places, open_user_tools
-from decisor.session.provenance import build_provenance
 from decisor.session.result import Result, watch_in_notebook
 from decisor.session.run_setup import (
     EXACT,
     NAME_ONE,
     Choice,
     LLMs,
+    build_provenance,
     choose_technique,
     decide_by_technique,
     fill_output,

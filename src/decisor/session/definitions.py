@@ -40,8 +40,7 @@ from decisor.semantics.readings import (
     is_settled_reading,
 )
 from decisor.session.open_sources import open_first_database
-from decisor.session.provenance import unwrap_model_tool
-from decisor.session.run_setup import LLMs, decide_by_technique
+from decisor.session.run_setup import LLMs, decide_by_technique, unwrap_model_tool
 from decisor.session.sources import Place
 from decisor.system.structured_files import Finding
 from decisor.system.text import fit_on_one_line

@@ -33,7 +33,16 @@ from decisor.parsing.plan import TAG, PlanGraph, PlanPart
 from decisor.parsing.prompting import explain_error
 from decisor.runtime.run import Run
 from decisor.system.tasks import run_in_dependency_order
-from decisor.techniques.dag.experts import NONE
+from decisor.techniques.dag.experts import (
+    NONE,
+    OURS,
+    Experts,
+    build_node_context,
+    choose_part_sources,
+    drop_repeated_records,
+    name_tags,
+    replace_tag,
+)
 from decisor.techniques.dag.nodes import (
     Chunk,
     attribute_graph_answer,
@@ -43,15 +52,6 @@ from decisor.techniques.dag.nodes import (
     find_deciding_node,
     format_plan_graph,
     record_node_answer,
-)
-from decisor.techniques.dag.roles import (
-    OURS,
-    Experts,
-    build_node_context,
-    choose_part_sources,
-    drop_repeated_records,
-    name_tags,
-    replace_tag,
 )
 from decisor.techniques.shared.analyst import list_tool_languages
 from decisor.techniques.shared.answer import record_decision

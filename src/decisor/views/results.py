@@ -10,13 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from decisor.system.wording import (
-    format_count,
-    format_robustness,
-    format_share,
-    list_ranking_facts,
-    reading_lines,
-)
+from decisor.system.wording import format_count, format_robustness, format_share, list_ranking_facts, reading_lines
 from decisor.trace.events import ActionResult, Conclusion, MeaningChoice, NodeResult, RunStart, TraceEntry, events_of
 from decisor.types import Decision, Objection, Observation, Ranking, Record, RuleTest
 from decisor.views.answer_charts import charts_of_decision

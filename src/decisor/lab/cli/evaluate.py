@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from decisor.lab.evaluation.runner import RowTally, Suite, Tally
     from decisor.lab.evaluation.store import RunStore
     from decisor.lab.evaluation.suite import SuiteRequest
-    from decisor.lab.reproduction.runs import Estimate
+    from decisor.lab.reproduction.tables import Estimate
     from decisor.lab.training import HopExample, MeasuredQueries
 
 
@@ -103,7 +103,6 @@ def eval_command(
     If it was stopped in any way, the same command goes on.
     """
     from decisor.errors import SetupError
-    from decisor.lab.evaluation.junit import write_junit_file
     from decisor.lab.evaluation.store import open_store
     from decisor.lab.evaluation.suite import (
         SuiteRequest,
@@ -111,8 +110,9 @@ def eval_command(
         open_suite,
         open_suite_to_price,
         read_suite,
+        write_junit_file,
     )
-    from decisor.lab.reproduction.runs import estimate_suites, format_estimates
+    from decisor.lab.reproduction.tables import estimate_suites, format_estimates
     from decisor.lab.statistics import STATES
 
     named = [*(benches or ()), *format_own_bench(questions, request)]
@@ -223,7 +223,7 @@ def confirm_spending(estimates: Sequence[Estimate], yes: bool, max_dollars: floa
         SetupError: the answer is no, or there is nobody to ask and no ``--yes``.
     """
     from decisor.errors import SetupError
-    from decisor.lab.reproduction.runs import format_estimates
+    from decisor.lab.reproduction.tables import format_estimates
 
     dollars = sum(one.dollars or 0.0 for one in estimates)
     if yes or min(dollars, dollars if max_dollars is None else max_dollars) <= ASKED_FROM_DOLLARS:

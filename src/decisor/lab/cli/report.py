@@ -38,8 +38,7 @@ def command(
     """Report a run: results with intervals, comparisons, failures, and each case's story."""
     from decisor.lab.evaluation.comparisons import collect_opinions, measure_agreement
     from decisor.lab.evaluation.store import open_store
-    from decisor.lab.report.document import make_report, report_as_json
-    from decisor.lab.report.tables import report_as_csv, report_as_markdown
+    from decisor.lab.report.document import make_report, report_as_csv, report_as_json, report_as_markdown
 
     if markdown + csv + as_json > 1:
         raise SetupError("Give one of --markdown, --csv and --json.")
@@ -132,7 +131,7 @@ def print_report(report: Report) -> None:
 def list_remarks(one: BenchmarkReport, report: Report) -> list[str]:
     """Return a benchmark's clear differences, failures and crashes."""
     from decisor.lab.report.charts import format_points, format_points_range, format_probability
-    from decisor.lab.report.tables import list_result_notes
+    from decisor.lab.report.document import list_result_notes
 
     lines = []
     for pair in one.comparisons:

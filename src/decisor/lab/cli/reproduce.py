@@ -58,7 +58,7 @@ def reproduce_command(
     from decisor.lab.cli.evaluate import confirm_spending
     from decisor.lab.evaluation.suite import SuiteRequest
     from decisor.lab.reproduction.papers import read_paper
-    from decisor.lab.reproduction.runs import estimate_suites, format_estimates, plan_suites
+    from decisor.lab.reproduction.tables import estimate_suites, format_estimates, plan_suites
     from decisor.runtime.budget import Limits
     from decisor.system.settings import parse_settings
 
@@ -181,8 +181,7 @@ def fill_from_store(
 ) -> list[FilledTable]:
     """Fill tables from what the store holds; nothing of ours if there is no store."""
     from decisor.lab.evaluation.store import open_store
-    from decisor.lab.reproduction.runs import find_dqa_folder
-    from decisor.lab.reproduction.tables import RunData, fill_table
+    from decisor.lab.reproduction.tables import RunData, fill_table, find_dqa_folder
 
     folder = find_dqa_folder(inputs.data, request.benches)
     if not Path(request.store).exists():

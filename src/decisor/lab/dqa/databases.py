@@ -25,12 +25,7 @@ from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
 from decisor.errors import SetupError, ToolError
 from decisor.lab.dqa import worlds as dumps
 from decisor.lab.dqa.rows import WORLD_TABLES, read_world_tables
-from decisor.lab.dqa.worlds import (
-    DqaWorld,
-    WorldData,
-    build_world_graph,
-    build_world_schema,
-)
+from decisor.lab.dqa.worlds import DqaWorld, WorldData, build_world_graph, build_world_schema
 from decisor.sandbox.engines import parse_url
 from decisor.system.secrets import hide_password
 from decisor.types import BulkSource, Tool

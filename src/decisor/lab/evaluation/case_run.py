@@ -30,11 +30,7 @@ from decisor.trace.events import (
     UnreadableReply,
     events_of,
 )
-from decisor.types import (
-    LLM,
-    Decision,
-    Usage,
-)
+from decisor.types import LLM, Decision, Usage
 
 
 class DoesNotApply(SetupError):

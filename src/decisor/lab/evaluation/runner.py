@@ -43,14 +43,8 @@ from decisor.session.run_setup import NoLLM
 from decisor.system.serialization import json_text
 from decisor.system.tasks import collect_cycles_rarely
 from decisor.system.wording import format_count
-from decisor.trace.events import (
-    TraceEntry,
-)
-from decisor.types import (
-    LLM,
-    Usage,
-    Value,
-)
+from decisor.trace.events import TraceEntry
+from decisor.types import LLM, Usage, Value
 
 
 @dataclass(frozen=True)

@@ -11,21 +11,27 @@
 
 The table has no time of a clock, so a resumed run prints the same as an uninterrupted one. Its figures are those of a
 report: both are made by ``lab/statistics.py``.
+
+Outcomes are also written as JUnit XML, which CI servers read. A suite there is a technique with an LLM on a benchmark,
+a test case one try at a case. A wrong answer and a run over its budget are failures, a crash is an error, an answer
+that nobody could score is skipped.
 """
 
 from __future__ import annotations
 
 import shlex
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
+from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from annotated_types import Ge, Gt, Le
 from pydantic import AllowInfNan
 
 from decisor.errors import SetupError
-from decisor.lab.benchmark import Outcome, find_bench_class, open_bench
+from decisor.lab.benchmark import Outcome, State, find_bench_class, open_bench
 from decisor.lab.evaluation.outages import PATIENCE_SECONDS
 from decisor.lab.evaluation.runner import CaseSample, Suite
 from decisor.lab.statistics import STATES, SummaryRow, summarise_outcomes
@@ -43,6 +49,7 @@ from decisor.system.settings import (
     with_current_names,
 )
 from decisor.system.structured_files import FileFault, TomlFile, read_text_file
+from decisor.system.text import clean_text
 from decisor.techniques import asks_llm, build_technique, find_technique_class
 from decisor.techniques.shared.judge import map_llm_settings
 from decisor.techniques.shared.prompts_file import OWN, split_asking_settings
@@ -294,3 +301,39 @@ def format_suite_cells(row: SummaryRow) -> tuple[str, ...]:
         f"{row.usage.tokens / row.outcomes:,.0f}",
         "unknown" if dollars is None else f"{dollars:.4f}",
     )
+
+
+TAGS: dict[State, str] = {"wrong": "failure", "over_budget": "failure", "crashed": "error", "unscored": "skipped"}
+COUNTS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def write_junit_file(outcomes: Iterable[Outcome], path: Path) -> None:
+    """Write outcomes as a JUnit XML file; OSError if it cannot be written."""
+    parts: dict[str, list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        parts[f"{outcome.benchmark}, {outcome.technique}, {outcome.model}"].append(outcome)
+    every = [outcome for part in parts.values() for outcome in part]
+    root = Element("testsuites", {"name": "decisor", **count_tests(every)})
+    for name, part in parts.items():
+        suite = SubElement(root, "testsuite", {"name": clean_text(name), **count_tests(part)})
+        for outcome in part:
+            add_test_case(suite, outcome)
+    indent(root)
+    ElementTree(root).write(path, "utf-8", xml_declaration=True)
+
+
+def count_tests(part: Sequence[Outcome]) -> dict[str, str]:
+    counts = {name: str(sum(TAGS.get(one.state) == tag for one in part)) for name, tag in COUNTS.items()}
+    return {"tests": str(len(part)), **counts, "time": f"{sum(one.seconds for one in part):.3f}"}
+
+
+def add_test_case(suite: Element, outcome: Outcome) -> None:
+    name = f"{outcome.case} ({outcome.repeat + 1})" if outcome.repeat else outcome.case
+    case = SubElement(suite, "testcase", name=clean_text(name), time=f"{outcome.seconds:.3f}")
+    case.set("classname", clean_text(f"{outcome.benchmark}.{outcome.technique}"))
+    if tag := TAGS.get(outcome.state):
+        fault = SubElement(case, tag, message=clean_text(outcome.failure or outcome.state.replace("_", " ")))
+        gold = f" (right: {', '.join(outcome.gold)})" if outcome.gold else ""
+        fault.text = clean_text("\n".join([f"Answer: {outcome.text or 'none'}{gold}", *outcome.reasons]))
+        if tag != "skipped":
+            fault.set("type", outcome.state)

@@ -44,8 +44,7 @@ from decisor.system.wording import format_count
 from decisor.trace.events import TraceEntry
 from decisor.views.chart_drawing import chart_html
 from decisor.views.markup import Html, csp_hash, join, json_block, read_static, tag
-from decisor.views.page import join_modules
-from decisor.views.page_data import cut_text, story_json
+from decisor.views.page import cut_text, join_modules, story_json
 
 PAIRED = """On the same cases: the difference in accuracy, in points, with its bootstrap interval, and p by McNemar’s
 exact test (with repeats, by flipping signs), corrected by Holm for all rows."""

@@ -28,14 +28,7 @@ from functools import cached_property
 from pathlib import Path
 
 from decisor.lab.benchmark import Case, Outcome, Score, compute_search_metrics, find_chosen_path, list_sequence_answers
-from decisor.lab.judges import (
-    JudgedAttempt,
-    OwnLLM,
-    PassJudge,
-    PassResult,
-    open_judge_run,
-    solvable_pass_rate,
-)
+from decisor.lab.judges import JudgedAttempt, OwnLLM, PassJudge, PassResult, open_judge_run, solvable_pass_rate
 from decisor.lab.toolbench.environment import (
     FINISH,
     UNAVAILABLE,

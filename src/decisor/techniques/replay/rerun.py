@@ -21,8 +21,8 @@ from decisor.runtime.run import Run, Technique
 from decisor.system.tasks import run_in_dependency_order
 from decisor.system.wording import format_count
 from decisor.techniques import build_technique as from_settings
+from decisor.techniques.dag.experts import choose_part_sources
 from decisor.techniques.dag.nodes import explain_node, format_plan_graph, record_node_answer
-from decisor.techniques.dag.roles import choose_part_sources
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.techniques.replay.recorded_run import (
     RecordedRun,
@@ -39,15 +39,7 @@ from decisor.techniques.shared.analyst import list_tool_languages
 from decisor.techniques.shared.answer import THINK, record_decision
 from decisor.techniques.shared.judge import set_part_llms
 from decisor.techniques.shared.observations import show_observation
-from decisor.trace.events import (
-    ActionResult,
-    GraphPlan,
-    LLMCall,
-    NodeAnswer,
-    NodeSpan,
-    TraceEntry,
-    UnreadableReply,
-)
+from decisor.trace.events import ActionResult, GraphPlan, LLMCall, NodeAnswer, NodeSpan, TraceEntry, UnreadableReply
 from decisor.types import Action, Decision, Observation, Record
 
 

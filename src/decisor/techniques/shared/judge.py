@@ -18,7 +18,7 @@ from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run, Technique
 from decisor.system.settings import drop_none_type, setting_fields
 from decisor.system.tasks import map_concurrently
-from decisor.techniques.dag.roles import Experts, ask_expert_with
+from decisor.techniques.dag.experts import Experts, ask_expert_with
 from decisor.techniques.shared.search_tree import Tree, TreeNode, format_tree_sequence
 from decisor.types import LLM, Message
 
