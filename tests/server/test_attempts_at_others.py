@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import socket
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
 from pathlib import Path
@@ -229,13 +230,19 @@ def victim(folder: Path, place: Place, url: str) -> Iterator[Victim]:
         for kind, end in (("finished", "finished"), ("shared", "finished"), ("stopped", "stopped")):
             run = site.ended(runs[kind])
             assert (run["state"], run["error"]) == (end, ""), run
+            # A run can be marked once its end is stored.
+            site.until(lambda: mark(site, runs[kind], mark=""), lambda status: status == 200)  # noqa: B023
         id = runs["finished"]
         assert SECRET in site.client.get(f"/api/runs/{id}/rows/o1.csv").text
-        assert site.client.post(f"/api/runs/{id}/mark", json={"mark": "right", "note": SECRET}).status_code == 200
+        assert mark(site, id, mark="right", note=SECRET) == 200
         reply = site.client.post(f"/api/runs/{id}/record/approvals", json={"note": SECRET})
         assert reply.status_code == 200, reply.text
         assert site.client.post(f"/api/runs/{runs['shared']}/readers", json={"name": "cat"}).status_code == 200
         yield Victim(site, place, runs, file.json()["name"], begin_session(site, "token-of-ann"))
+
+
+def mark(site: Served, id: str, **words: str) -> int:
+    return site.client.post(f"/api/runs/{id}/mark", json=words).status_code
 
 
 def begin_session(site: Served, token: str) -> str:
@@ -341,9 +348,34 @@ def test_nobody_reads_or_changes_what_is_anothers(tmp_path: Path, store: str, ea
         gets = [one for _, _, one in targets(mine) if one.method == "GET" and "/events" not in one.target]
         assert sum(is_secret(one.headed(**token).send(mine.site)[1]) for one in gets) > 40
         assert Attempt("GET", "/api/runs", {"Cookie": mine.cookie}).send(mine.site)[0] == 200
+        streams = [
+            stack.enter_context(listen(mine.site, heads)) for heads, at in people(mine.site).values() if at != PROXY
+        ]
         waiting = mine.runs["waiting"]
         assert mine.site.client.post(f"/api/runs/{waiting}/approvals/1", json={"allow": True}).status_code == 200
         assert SECRET in str(mine.site.ended(waiting)["result"])
+        heard = [hear(stream) for stream in streams]
+        assert sum(part.startswith(b"HTTP/1.1 200") for part in heard) == 4
+        assert not [part for part in heard if is_secret(part) or b'"ann"' in part]
+
+
+def listen(site: Served, heads: Mapping[str, str]) -> socket.socket:
+    """Ask for the stream of all runs, and leave it open."""
+    place = urlsplit(site.url)
+    lines = [f"GET /api/events HTTP/1.1\r\nHost: {place.netloc}", *(f"{key}: {value}" for key, value in heads.items())]
+    stream = socket.create_connection((place.hostname or "", place.port or 0), timeout=20)
+    stream.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+    return stream
+
+
+def hear(stream: socket.socket) -> bytes:
+    """Return what came, until nothing comes for a while."""
+    content = stream.recv(65_536)
+    stream.settimeout(0.5)
+    with suppress(TimeoutError):
+        while part := stream.recv(65_536):
+            content += part
+    return content
 
 
 def is_secret(answer: bytes) -> bool:

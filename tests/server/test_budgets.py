@@ -1,21 +1,27 @@
 """What people and groups may spend: counted by an LLM that counts its own calls."""
 
+import asyncio
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from decisor.errors import SetupError
+from decisor.history.place import FolderPlace, Place
+from decisor.history.postgres import PostgresPlace
 from decisor.history.store import History, Spent
+from decisor.server.budgets import Budgets
 from decisor.server.settings import ServerSettings
 from decisor.server.users import GroupBudget, Rights, SpendingLimits, User, Users, digest_of_token, user_of_rights
+from decisor.types import Usage
 from report.browser import FOUND, browser
 from server.page import PICTURES, Page
 from server.serving import Served, planner, served, sources
 from servers.openai_server import serve_threaded
+from servers.sql_databases import postgres_database
 
 DOLLARS = 0.01
 """Price of each token of the LLM here."""
@@ -142,3 +148,20 @@ def test_a_stopped_server_has_stored_what_was_spent(tmp_path: Path) -> None:
     stored = History(tmp_path / "history").spend({}, ["ann", "group a"], "")
     tokens = run["usage"]["prompt_tokens"] + run["usage"]["completion_tokens"]
     assert {key: spent.tokens for key, spent in stored.items()} == {("ann", day): tokens, ("group a", day): tokens}
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
+async def test_what_is_spent_is_never_less_while_it_is_stored(tmp_path: Path, store: str) -> None:
+    with ExitStack() as stack:
+        place: Place = FolderPlace(tmp_path / "history")
+        if store == "postgresql":
+            pytest.importorskip("psycopg_pool")
+            place = PostgresPlace(stack.enter_context(postgres_database(())))
+            stack.callback(place.close)
+        ann = user("ann", analysts=GroupBudget(day=SpendingLimits(tokens=10**9)))
+        budgets = Budgets(History(place))
+        for number in range(1, 101):
+            budgets.book(ann, Usage(prompt_tokens=1, dollars=0.0))
+            # As the process stores each second, while people ask.
+            await asyncio.gather(budgets.store({"ann", "group analysts"}), *(budgets.lines(ann) for _ in range(4)))
+            assert {spent.tokens for _, spent in budgets.balances(ann)} == {number}

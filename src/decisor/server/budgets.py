@@ -70,6 +70,7 @@ class Budgets:
     """By payer and period, as the store had it last, and what this process has spent since."""
     news: dict[tuple[str, str], Spent] = field(default_factory=dict)
     """By payer and day, what the store does not have yet."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def lines(self, user: User) -> list[BudgetLine]:
         """Return the budgets of a user with what is spent of them."""
@@ -150,22 +151,24 @@ class Budgets:
 
     async def store(self, payers: set[str]) -> None:
         """Store what was spent, and read what these payers have spent anywhere."""
-        news, self.news = self.news, {}
-        month = f"{datetime.now(UTC):%Y-%m}"
-        try:
-            days = await asyncio.to_thread(self.history.spend, news, payers, month)
-        except SetupError:
-            for key, spent in news.items():
-                self.news[key] = self.news.get(key, Spent()) + spent
-            raise
-        for payer in payers:
-            own = {day: spent for (who, day), spent in days.items() if who == payer}
-            # What was spent here while the store answered.
-            for (who, day), spent in self.news.items():
-                if who == payer:
-                    own[day] = own.get(day, Spent()) + spent
-            self.spent |= {(payer, day): spent for day, spent in own.items()}
-            self.spent[payer, month] = sum(own.values(), Spent())
+        # One at a time: who reads while another stores would take for spent what was so before.
+        async with self.turn:
+            news, self.news = self.news, {}
+            month = f"{datetime.now(UTC):%Y-%m}"
+            try:
+                days = await asyncio.to_thread(self.history.spend, news, payers, month)
+            except SetupError:
+                for key, spent in news.items():
+                    self.news[key] = self.news.get(key, Spent()) + spent
+                raise
+            for payer in payers:
+                own = {day: spent for (who, day), spent in days.items() if who == payer}
+                # What was spent here while the store answered.
+                for (who, day), spent in self.news.items():
+                    if who == payer:
+                        own[day] = own.get(day, Spent()) + spent
+                self.spent |= {(payer, day): spent for day, spent in own.items()}
+                self.spent[payer, month] = sum(own.values(), Spent())
 
 
 @dataclass(frozen=True)
