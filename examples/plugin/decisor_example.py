@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from decisor import Decision, Evidence, Record
 from decisor.lab.benchmark import Case, Score
 from decisor.llms.endpoint import Endpoint, run_within
 from decisor.llms.prices import Price
@@ -19,7 +20,7 @@ from decisor.sandbox.engines import sqlite
 from decisor.system.secrets import Secret
 from decisor.tools.calculator import CalculatorTool
 from decisor.tools.toolbox import Toolbox
-from decisor.types import Action, Completion, Decision, Evidence, Message, Question, Record, Sampling, Usage
+from decisor.types import Action, Completion, Message, Question, Sampling, Usage
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from decisor.decision_models.ranking import rank_what_if
 from decisor.decision_models.tool import ModelTool
 from decisor.errors import SetupError, ToolError
 from decisor.session.model_tools import load_function_models
-from decisor.techniques.shared.objections.check import describe_departure, find_fullest_ranking
+from decisor.techniques.shared.objections import describe_departure, find_fullest_ranking
 from decisor.types import Observation, Option, Ranking, Record
 
 

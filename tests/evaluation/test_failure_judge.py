@@ -8,7 +8,12 @@ import pytest
 
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.comparisons import Opinion, collect_opinions, measure_agreement, rank_by_preference
+from decisor.lab.evaluation.comparisons import (
+    Opinion,
+    collect_opinions,
+    measure_agreement,
+    rank_by_preference,
+)
 from decisor.lab.evaluation.store import RunStore, open_store
 from decisor.lab.game24 import Puzzle
 from decisor.llms.scripted import ScriptedLLM

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decisor.lab.statistics import Interval, bootstrap, holm, kappa, mcnemar, pass_at_k, pass_hat_k, sign_flip, wilson
+from decisor.lab.statistics import (
+    Interval,
+    bootstrap,
+    holm,
+    kappa,
+    mcnemar,
+    pass_at_k,
+    pass_hat_k,
+    sign_flip,
+    wilson,
+)
 
 # Newcombe 1998 (Statistics in Medicine 17, table I, method 3), to four places; then scipy.
 WILSON = [

@@ -10,8 +10,8 @@ import duckdb
 import httpx
 import pytest
 
+import decisor.server.uploads as uploads
 from decisor.history.store import History
-from decisor.server import uploads
 from decisor.server.settings import ServerSettings
 from decisor.server.users import User, Users, digest_of_token
 from decisor.session.sources import Sources

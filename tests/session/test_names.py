@@ -16,7 +16,14 @@ from decisor.errors import SetupError
 from decisor.runtime.budget import Limits
 from decisor.session.config import Config
 from decisor.session.open_sources import sources_of_request
-from decisor.session.request import AskRequest, Attachments, DataOptions, Options, read_kept_request, write_kept_request
+from decisor.session.request import (
+    AskRequest,
+    Attachments,
+    DataOptions,
+    Options,
+    read_kept_request,
+    write_kept_request,
+)
 
 NAMES = {
     "BudgetExceeded",

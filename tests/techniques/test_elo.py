@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decisor.techniques.shared.elo import (
-    Anneal,
-    backed_up_value,
-    expected_score,
-    softmax,
-    temperature_at,
-    update_ratings,
-)
+from decisor.techniques.radagent import Anneal, backed_up_value, expected_score, softmax, temperature_at, update_ratings
 
 ELO = st.floats(-2000, 2000)
 R = 400 / math.log(10)

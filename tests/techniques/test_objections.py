@@ -10,8 +10,7 @@ import pytest
 
 import decisor
 from decisor.llms.scripted import ScriptedLLM
-from decisor.techniques.shared.objections.check import find_objections
-from decisor.techniques.shared.objections.reading import Claims
+from decisor.techniques.shared.objections import Claims, find_objections
 from decisor.types import Objection, Record
 
 QUESTION = "Which supplier has the most returns in 2024? Compare all suppliers. Service has 5 levels."

@@ -48,7 +48,7 @@ from decisor.session.sources import Sources
 from decisor.system.structured_files import TomlFile
 from decisor.system.text import clean_one_line
 from decisor.system.wording import format_amount, format_count
-from decisor.techniques.shared.objections.check import is_candidate_name
+from decisor.techniques.shared.objections import is_candidate_name
 from decisor.tools.calculator import CalculatorTool
 from decisor.trace.events import Conclusion, DataSource, RunStart, TraceEntry, events_of
 from decisor.types import Decision, Observation, Question, Ranking, Record, RuleTest, Tool

@@ -27,8 +27,7 @@ from decisor.parsing.plan import PlanGraph, PlanPart
 from decisor.runtime.prompt import join_texts
 from decisor.runtime.run import Run
 from decisor.techniques.shared.answer import LEFT_OUT, NO_ANSWER
-from decisor.techniques.shared.objections.check import find_objections
-from decisor.techniques.shared.objections.reading import Claims
+from decisor.techniques.shared.objections import Claims, find_objections
 from decisor.techniques.shared.observations import build_record_line, show_value
 from decisor.trace.events import NodeAnswer, NodeResult
 from decisor.types import Decision, Evidence, Objection, Question, Record, Stopped

@@ -31,13 +31,14 @@ from decisor.runtime.prompt import PromptTemplate, PromptText
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import ANSWER, FINAL_ANSWER, build_answer_shape
 from decisor.techniques.shared.compared import describe_runner_up, find_compared_table, mentions_candidate
-from decisor.techniques.shared.objections.check import (
+from decisor.techniques.shared.objections import (
+    Claims,
     describe_departure,
     find_fullest_ranking,
     find_objections,
     holds_name,
 )
-from decisor.techniques.shared.objections.reading import Claims, Ground
+from decisor.techniques.shared.objections.reading import Ground
 from decisor.techniques.shared.observations import Rendering, render_steps, show_steps
 from decisor.trace.events import (
     ActionResult,

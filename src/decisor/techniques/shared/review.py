@@ -10,11 +10,19 @@ import re
 from collections.abc import Iterator, Sequence
 
 from decisor.errors import ParseError
-from decisor.parsing.figures import without_citations
+from decisor.parsing.figures import (
+    without_citations,
+)
 from decisor.parsing.labelled import LabelledReply
-from decisor.techniques.shared.answer import NO_ANSWER, EvidenceRule, Trajectory, build_answer_check, decide_from_reply
+from decisor.techniques.shared.answer import (
+    NO_ANSWER,
+    EvidenceRule,
+    Trajectory,
+    build_answer_check,
+    decide_from_reply,
+)
 from decisor.techniques.shared.compared import ComparedTable, explain_no_choice, find_compared_table, mentions_candidate
-from decisor.techniques.shared.objections.check import holds_name
+from decisor.techniques.shared.objections import holds_name
 from decisor.techniques.shared.objections.reading import stem
 from decisor.types import Goal, Objection, Observation, Pitfall
 
