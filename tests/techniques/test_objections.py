@@ -221,7 +221,7 @@ FALSE = [
     "Borealis (4,120) is ahead of Aurora (5,495) [o1.r1, o1.r2].",
     "Borealis and Aurora have 4,120 and 5,495 returns, respectively [o1.r1, o1.r2].",
     "Borealis has 43.4 % more returns than Aurora [o1.r1, o1.r2].",
-    "Borealis has 2.33 times the returns of Aurora [o1.r1, o1.r2].",
+    "Borealis has 2.47 times the returns of Aurora [o1.r1, o1.r2].",
     "All 7 suppliers were compared; Borealis has 5,495 [o1.r1].",
     "Of the nine suppliers Borealis has the most, 5,495 [o1.r1].",
     "All suppliers together have 18,263 returns; Borealis has 5,495 [o1.r1].",

@@ -123,15 +123,19 @@ class AnswerCheck(FigureCheck, OrderCheck):
             rivals = [name for name in near if tables & {table_of(row) for row in name.ids}]
             figures = [figure for figure in clause.figures if before <= figure.start < after and figure.digits > 2]
             stated = [({cell.id for cell in ground.cells_with(figure)}, figure.start) for figure in figures]
-            is_false = clause.masked[: clause.cited[0][0]].strip(" ,;([*-|•") and any(
+            is_false = any(
                 place < start and rivals and id not in holders and holders & rivals[-1].ids for holders, place in stated
             )
-            if not rivals or any(id in name.ids for name in near) or (clause.name_ids & {id} and not is_false):
+            if not rivals or any(id in name.ids for name in near):
                 continue
             is_held = any(id in holders for holders, _ in stated)
             is_first = re.search(r"(?:^|[,;:.(|])[\s*•-]*$", clause.masked[: near[0].start])
             if is_held and not is_first and any(id in name.ids for name in self.recent(memory)):
                 continue  # "It beats Elm with 5,495 [o1.r1]"
+            # Citations ahead of what they are for, and lists of them, say nothing of one name.
+            is_clear = clause.masked[: clause.cited[0][0]].strip(" ,;([*-|•")
+            if clause.name_ids & {id} and not (is_false and is_clear):
+                continue
             right = min((row for row in rivals[-1].ids if table_of(row) == table_of(id)), key=len, default="others")
             yield Objection("row", f"You cite {ground.label(id)} for {rivals[-1].name}, which stands in {right}.")
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
 
-from decisor.parsing.figures import Quantity, find_quantities, iterate_numeric_fields, unit_of_column
+from decisor.parsing.figures import Quantity, find_quantities, iterate_numeric_fields, split_name, unit_of_column
 from decisor.techniques.shared.objections.order import MEAN, ORDINAL, PLACE
 from decisor.techniques.shared.objections.reading import (
     BOUND,
@@ -32,6 +32,8 @@ from decisor.types import Objection, ObjectionKind
 
 MOST_ROWS = 8
 """Rows of which every pair is calculated with."""
+FEW_ROWS = 3
+"""Rows that a short figure is calculated from."""
 CLOSE = 0.2
 """Distance, as a natural logarithm, within which a number of the row was likely meant."""
 THAT_OF = re.compile(r",? that of X[X ]*(?:\s{3}|[,.;]|$)")
@@ -43,20 +45,6 @@ OTHERS = re.compile(
     re.I,
 )
 OF_THE_REST = re.compile(r"\b(?:remaining|others?|rest|further|übrigen|anderen|autres|otros|restantes)\b", re.I)
-TOTAL = re.compile(r"\b(?:total|sum|together|combined|altogether|overall|in all|all|adding|adds?|share|make)\b", re.I)
-GAP = re.compile(
-    r"\b(?:higher|more|greater|larger|bigger|above|longer|rose|risen|grew|grown|increased?|climbed|gained|up"
-    r"|lower|less|fewer|smaller|below|shorter|cheaper|fell|fallen|dropped|decreased?|declined|shrank|down|sank"
-    r"|differ\w*|gap|lead\w*|ahead|behind|margin|than|by|saves?|saving|beats?|off|abstand|mehr|weniger|left|net"
-    r"|change\w*|growth|rise|drop|fall|increase|decrease|from)\b",
-    re.I,
-)
-RATIO = re.compile(
-    r"\b(?:times|factor|twice|half|double|ratio|fold|per|each|every|an?|as (?:much|many))\b|×|\d\s?x\b", re.I
-)
-PERCENT_OF = re.compile(r"(?:%|per ?cent|Prozent)\s+(?:of|von|de)\b", re.I)
-RATE_HEAD = re.compile(r"\|[^|\n]*\bper\b[^|\n]*\|")
-"""A column of a table in the answer that holds rates, such as "min per invoice"."""
 WHOLE = re.compile(
     r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|are|entre|von den|unter(?: den)?|alle"
     r"|(?:sur|tous) les|(?:de|todos) los)(?: the)?|\bthe|\bevery\b[^.;]{0,40}\()\s*$",
@@ -177,7 +165,8 @@ class FigureCheck(AnswerReading):
             return False
         if (own := clause.cited_for(figure)) and own in clause.rows_before(figure.start):
             return True  # "Elm has 3 of them [o1.r2]", where o1.r2 is Elm's
-        return figure.digits > 1 or bool(figure.unit or clause.heads) or before.rstrip().endswith(("X (", "X:"))
+        is_of_name = figure.digits > (1 if len(clause.names) == 1 else 2)
+        return is_of_name or bool(figure.unit or clause.heads or self.is_sure(figure, clause))
 
     def is_beside_name(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether the figure follows a name at once, and is not one of two set against each other."""
@@ -192,6 +181,16 @@ class FigureCheck(AnswerReading):
         """Return whether the figure ends a range, or is of the question, a count of rows or a calculation."""
         wanted = self.noun_columns(figure, clause)
         columns = [column for column in self.ground.columns if not wanted or column.name in wanted]
+        if figure.unit and figure.unit != "%":
+            columns = [column for column in columns if column.unit == figure.unit] or columns
+        elif figure.digits < 4:
+            columns = [column for column in columns if self.is_spoken_of(column)]
+        own = clause.name_ids | clause.cited_ids
+        # "0.2 %" where the row says 0.2, a share.
+        is_share = figure.unit == "%" and any(cell.id in own and cell.value < 1 for cell in self.cells(figure, clause))
+        is_count = not figure.unit and figure.meanings[0].room >= 0.5 and self.is_sure(figure, clause)
+        if figure.digits < 2 and (is_share or is_count):
+            columns = []
         return bool(
             RANGE.search(before := clause.masked[: figure.start])
             # "The other three have fewer than 2,500 each"
@@ -203,6 +202,11 @@ class FigureCheck(AnswerReading):
             or self.is_written_out(figure, clause)
             or (self.ranking and fits(figure, *(option.outcome for option in self.ranking.options)))
         )
+
+    def is_spoken_of(self, column: NumberColumn) -> bool:
+        """Return whether the answer is decided by a column, or it or the question has a word of its name."""
+        spoken = f"{self.claims.because} {self.claims.runner_up} {self.question}".lower()
+        return column is self.deciding or any(word in spoken for word in split_name(column.name))
 
     def in_question(self, figure: Quantity, clause: Clause) -> bool:
         source = f"{self.question}\n{self.known}"
@@ -328,56 +332,55 @@ class FigureCheck(AnswerReading):
         return [*first, *sorted(ids - {*first})]
 
     def from_column(self, figure: Quantity, column: NumberColumn, clause: Clause) -> bool:
-        """Return whether a whole column, or one column of rows that the answer names, gives the figure."""
-        text, because, total, count = clause.masked, self.claims.because, column.total, len(column.numbers)
+        """Return whether one column of rows that the answer names gives the figure: by a sum, mean, gap or ratio.
+
+        No word of the clause is asked for which: people have more words for these than any list.
+        """
         # All pairs of many rows would give nearly any figure, and take long.
         own = [column.by_id[id] for id in self.own_rows(clause) if id in column.by_id][:MOST_ROWS]
-        is_beside = self.is_beside_name(figure, clause)
-        near = clause.rows_before(figure.start) if is_beside else clause.name_ids
-        first = [column.by_id[id] for id in sorted(near) if id in column.by_id] or own
+        total, count = column.total, len(column.numbers)
         sums = [math.fsum(numbers[:size]) for numbers in (own, column.largest) for size in range(2, len(numbers) + 1)]
-        others = own if count > 3 and OF_THE_REST.search(because) else []
-        left = [total - less for less in [*others, *(math.fsum(others[:size]) for size in range(2, len(others) + 1))]]
-        means = [column.mean, *((total - less) / (count - 1) for less in others)]
-        has_noun = bool(self.noun_columns(figure, clause))
-        states_percent = any(shown.unit == "%" for shown in self.ground.columns)
-        is_other = column.unit != "%" and len(clause.names) > 1
-        if figure.unit == "%" and (is_other or not states_percent or GAP.search(text)):
-            shares = [100 * part / total for part in [*first, *sums, *left]] if total else []
-            pairs = [(a, b) for a, b in [*product(first, [*own, *means]), *product(own, first)] if b]
-            is_part = TOTAL.search(text) or RATIO.search(text) or PERCENT_OF.search(because)
-            ratios = [100 * a / b for a, b in pairs if a < b and is_part]
-            if fits(figure, *shares, *ratios, *(100 * (a / b - 1) for a, b in pairs)):
+        left = [total - less for less in [*own, *sums]] if count > 3 else []
+        means = [column.mean, *((total - less) / (count - 1) for less in own if count > 2)]
+        means += [math.fsum(own) / len(own)] if own else []
+        known = [*own, *means, column.largest[0], min(column.numbers)]
+        is_sure = figure.unit == column.unit and self.is_sure(figure, clause)
+        if figure.digits < (4 if is_sure else 2) and (figure.unit != "%" or column.unit == "%"):
+            # So many results would give any short figure by chance.
+            own = known = own[:FEW_ROWS] if figure.unit != "%" else []
+            sums, left, means = [math.fsum(own[:2])], [], []
+        if figure.unit == "%":
+            parts = [100 * part / total for part in [*own, *sums, *left]] if total else []
+            ratios = [100 * a / b for a, b in [*product(own, known), *product(means, own)] if b]
+            parts += [a - b for a, b in permutations(parts[: len(own)], 2)]
+            if fits(figure, *parts, *ratios, *(ratio - 100 for ratio in ratios)):
                 return True
-        if figure.unit == column.unit or not (figure.unit and column.unit):
-            is_small = has_noun or (figure.digits < 2 and figure.meanings[0].room >= 0.5)
-            is_open = not is_small and not is_beside
-            has_mean, has_total = MEAN.search(text), TOTAL.search(text)
-            results = [*means, *([math.fsum(own) / len(own)] if own else [])] if has_mean or is_open else []
-            results += [total, *left] if has_total or is_open else []
-            results += sums if has_total else []
-            gaps = [a - b for a, b in product(first, [*own, *(means if has_mean else [])])]
-            results += gaps if GAP.search(text) or figure.is_signed or not is_small else []
-            if fits(figure, *results):
-                return True
-        if figure.unit or has_noun:
-            return False
-        extremes = [column.largest[0], min(column.numbers)] if OTHERS.search(text) else []
-        ratios = [a / b for a, b in [*product(first, [*own, *means, *extremes]), *product(own, first)] if b]
-        is_index = re.search(r"\bind(?:ex|ic)|=\s*100\b", because, re.I)
-        if is_index and fits(figure, *(100 * ratio for ratio in ratios)):
+        is_alike = figure.unit == column.unit or not (figure.unit and column.unit)
+        gaps = (a - b for a, b in product(own, known))
+        if is_alike and fits(figure, *gaps, *sums, *left, *means, *([total] if left else [])):
             return True
+        if figure.unit:
+            return False
+        ratios = [a / b for a, b in [*product(own, known), *product(known, own)] if b]
         value = figure.meanings[0].value
         is_about = figure.is_word and any(abs(ratio - value) < 0.5 for ratio in ratios)
-        return bool(RATIO.search(text)) and (fits(figure, *ratios) or is_about)
+        return is_about or fits(figure, *ratios, *(100 * ratio for ratio in ratios if figure.digits > 1))
+
+    def is_sure(self, figure: Quantity, clause: Clause) -> bool:
+        """Return whether a figure surely states a number of a row.
+
+        It names the column, or nothing but a mark or citation follows it, and a name is before it or a row is cited.
+        """
+        _, after = clause.around(figure)
+        is_end = re.match(r"[*\"'`]*(?:\s{3}|\s*[,.;:)|\n(]|\s*$)", after) is not None
+        is_placed = self.is_beside_name(figure, clause) or clause.cited_for(figure)
+        return bool(self.noun_columns(figure, clause) or (is_end and is_placed))
 
     def from_one_row(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether two figures of a row give it: a rate, a product, a difference."""
-        is_percent = figure.unit == "%"
-        is_ratio = RATIO.search(clause.masked) or (clause.heads and RATE_HEAD.search(self.claims.because))
-        is_gap, is_total = GAP.search(clause.masked), TOTAL.search(clause.masked)
-        if figure.digits < 3 and (not is_ratio or is_percent):
+        if figure.digits < 3 and self.is_sure(figure, clause):
             return False
+        is_percent = figure.unit == "%"
         rows = [self.ground.records[id] for id in self.own_rows(clause)[:MOST_ROWS] if id in self.ground.records]
         for (column, a), (divisor, b) in (
             pair for row in rows for pair in permutations(iterate_numeric_fields(row), 2)
@@ -386,11 +389,11 @@ class FigureCheck(AnswerReading):
             if is_key(column) or is_key(divisor) or not math.isfinite(a * b) or fits(figure, a, b):
                 continue
             units = {unit_of_column(column), unit_of_column(divisor)}
-            rates = [a / b * (100 if is_percent else 1)] if b and (is_ratio or is_percent) else []
+            rates = [a / b * (100 if is_percent else 1)] if b else []
             if fits(figure, *rates) and figure.unit in {"", "%"} | units:
                 return True
-            sums = [*([a - b] if is_gap else []), *([a + b] if is_total else [])] if len(units) == 1 else []
-            if figure.digits > 2 and fits(figure, *sums, *([a * b] if is_ratio else [])):
+            sums = [a - b, a + b] if len(units) == 1 else []
+            if figure.digits > 2 and fits(figure, *sums, a * b):
                 return True
         return False
 

@@ -212,7 +212,7 @@ class OrderCheck(AnswerReading):
             first = [find_owner(token, clause, is_after=False) for token in tokens]
             second = [find_owner(token, clause, is_after=True) for token in tokens]
             is_clear = len({name.start for name in first}) == len(tokens) and all(
-                token.is_verb or (0 <= token.start - name.end < 45 and not is_linked(token, after, clause))
+                token.is_verb or (is_next_to(name, token, clause) and not is_linked(token, after, clause))
                 for token, name, after in zip(tokens, first, second, strict=True)
             )
             readings = [first] if is_clear else [first, second]
@@ -388,6 +388,12 @@ def find_owner(token: Rank, clause: Clause, is_after: bool) -> Mention:
     if is_joint and not token.is_verb and not (before and 0 <= token.start - before[-1].end < 4):
         return after[0]
     return [*after, *reversed(before)][0] if is_after else [*reversed(before), *after][0]
+
+
+def is_next_to(name: Mention, token: Rank, clause: Clause) -> bool:
+    """Return whether nothing but a few words and figures stand between a name and the rank after it."""
+    between = clause.masked[name.end : token.start]
+    return name.end <= token.start and len(between) < 45 and not re.search(r"[,;:–]\s|\s{6}", between)
 
 
 def is_linked(token: Rank, name: Mention, clause: Clause) -> bool:
