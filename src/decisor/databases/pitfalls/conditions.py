@@ -66,9 +66,7 @@ async def never_true(rule_input: RuleInput) -> list[Pitfall]:
     if rule_input.dialect.name == "sqlite":
         for node in rule_input.find(exp.TimeToStr):
             if reads_six_digits(node, rule_input):
-                text = (
-                    "{} reads no date such as 201207 and returns NULL. Use SUBSTR, or compare with 201201 and 201212."
-                )
+                text = "{} takes 201207 for the number of a day, not for a month. Use SUBSTR, or compare whole months."
                 pitfalls.append(rule_input.pitfall("never_true", node, text))
         for comparison in rule_input.find(exp.EQ, exp.NEQ, exp.In, exp.Between, exp.GT, exp.GTE, exp.LT, exp.LTE):
             if text := explain_strftime(comparison):
@@ -77,13 +75,12 @@ async def never_true(rule_input: RuleInput) -> list[Pitfall]:
 
 
 def reads_six_digits(function: Expr, rule_input: RuleInput) -> bool:
-    """Return whether a function reads months such as 201207, by the stored examples or the rules, as a date."""
+    """Return whether a function reads months such as 201207, by the stored examples, as a date."""
     column = function.find(exp.Column)
     block = rule_input.statement.blocks.get(id(function.parent_select))
     origin = block.source_column(column) if block and column else None
     info = find_column(origin) if origin else None
-    texts = (rule_input.asked.text, rule_input.asked.rules, *(info.examples if info else ()))
-    return column is not None and any(map(SIX_DIGITS.search, texts))
+    return info is not None and any(map(SIX_DIGITS.search, info.examples))
 
 
 def first_factor(value: Expr) -> Expr:

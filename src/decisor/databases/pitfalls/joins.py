@@ -116,9 +116,6 @@ async def explain_keyless(pair: ColumnPair, links: KeyLinks, stored: StoredData)
     ]
     if all(are_keys):
         return f"{{}} compares the keys of {first.name} and {second.name}, which stand for different things."
-    linked = {table for place in (*links.target_of, *targets) for table in place[:1]}
-    if not any(are_keys) and {one_place[0], other_place[0]} <= linked:
-        return f"{{}} compares two columns that are keys of nothing. Join {first.name} and {second.name} by their keys."
     return ""
 
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 from decisor.parsing.figures import Quantity, find_quantities, iterate_numeric_fields, split_name, unit_of_column
 from decisor.techniques.shared.objections.order import MEAN, ORDINAL, PLACE
@@ -38,8 +38,8 @@ CLOSE = 0.2
 """Distance, as a natural logarithm, within which a number of the row was likely meant."""
 THAT_OF = re.compile(r",? that of X[X ]*(?:\s{3}|[,.;]|$)")
 """What stands between a figure and the name that it is of: "the highest is 41, that of Elm [o1.r1]"."""
-RANGE = re.compile(r"\b(?:between|zwischen|entre)\b(?:[^.;]{0,30}\b(?:and|und|et|y)\b)?\s*[$€£]?$|\d\s*[–-]\s*$", re.I)
-"""What stands before an end of a range."""
+RANGE = re.compile(r"\b(?:between|zwischen|entre)\b[^;]{0,30}\b(?:and|und|et|y)\b\s*[$€£]?$|\d\s*[–-]\s*$", re.I)
+"""What stands before the second end of a range."""
 OTHERS = re.compile(
     r"\b(?:next|others?|rest|follow\w*|second|runner|compared|against|than|versus|vs|while|whereas|remaining|any)\b",
     re.I,
@@ -179,7 +179,7 @@ class FigureCheck(AnswerReading):
 
     def is_explained(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether the figure ends a range, or is of the question, a count of rows or a calculation."""
-        wanted = self.noun_columns(figure, clause)
+        wanted, cells = self.noun_columns(figure, clause), self.cells(figure, clause)
         columns = [column for column in self.ground.columns if not wanted or column.name in wanted]
         if figure.unit and figure.unit != "%":
             columns = [column for column in columns if column.unit == figure.unit] or columns
@@ -187,14 +187,14 @@ class FigureCheck(AnswerReading):
             columns = [column for column in columns if self.is_spoken_of(column)]
         own = clause.name_ids | clause.cited_ids
         # "0.2 %" where the row says 0.2, a share.
-        is_share = figure.unit == "%" and any(cell.id in own and cell.value < 1 for cell in self.cells(figure, clause))
+        is_share = figure.unit == "%" and any(cell.id in own and cell.value < 1 for cell in cells)
         is_count = not figure.unit and figure.meanings[0].room >= 0.5 and self.is_sure(figure, clause)
         if figure.digits < 2 and (is_share or is_count):
             columns = []
         return bool(
-            RANGE.search(before := clause.masked[: figure.start])
+            self.is_in_range(figure, clause)
             # "The other three have fewer than 2,500 each"
-            or (BOUND.search(before) and OF_THE_REST.search(before) and self.cells(figure, clause))
+            or (BOUND.search(before := clause.masked[: figure.start]) and OF_THE_REST.search(before) and cells)
             or self.in_question(figure, clause)
             or (not wanted and self.may_count(figure, clause))
             or any(self.from_column(figure, column, clause) for column in columns)
@@ -202,6 +202,19 @@ class FigureCheck(AnswerReading):
             or self.is_written_out(figure, clause)
             or (self.ranking and fits(figure, *(option.outcome for option in self.ranking.options)))
         )
+
+    def is_in_range(self, figure: Quantity, clause: Clause) -> bool:
+        """Return whether the figure is an end of a range that holds a number of the rows, or one of no amounts."""
+        at = clause.figures.index(figure)
+        for low, high in pairwise(clause.figures[max(0, at - 1) : at + 2]):
+            if not RANGE.search(clause.masked[: high.start]):
+                continue
+            scale = high.meanings[0].room * 1.001
+            ends = sorted((abs(low.meanings[0].value), abs(high.meanings[0].value)))
+            rows = clause.name_ids | clause.cited_ids or frozenset(self.ground.records)
+            inside = self.ground.between(ends[0] - scale, ends[1] + scale)
+            return high.unit == "%" or not high.unit or any(cell.id in rows for cell in inside)
+        return False
 
     def is_spoken_of(self, column: NumberColumn) -> bool:
         """Return whether the answer is decided by a column, or it or the question has a word of its name."""
@@ -364,7 +377,8 @@ class FigureCheck(AnswerReading):
         ratios = [a / b for a, b in [*product(own, known), *product(known, own)] if b]
         value = figure.meanings[0].value
         is_about = figure.is_word and any(abs(ratio - value) < 0.5 for ratio in ratios)
-        return is_about or fits(figure, *ratios, *(100 * ratio for ratio in ratios if figure.digits > 1))
+        is_index = figure.digits > 1 or figure.meanings[0].room < 0.5
+        return is_about or fits(figure, *ratios, *(100 * ratio for ratio in ratios if is_index))
 
     def is_sure(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether a figure surely states a number of a row.

@@ -59,6 +59,8 @@ LIMITED = re.compile(
     r"|would|could|after|unlike|almost|nearly|open|closed|nothing|nobody|none|nor|neither)\b|n't\b",
     re.I,
 )
+SUPPOSED = re.compile(r"\b(?:if|unless|would|could|should|were it|drop(?:s|ped)? out|leaving|without|except)\b", re.I)
+"""Words of a clause about other candidates or figures than those of the rows."""
 COMPARATIVE = re.compile(
     r"\b(?:(?P<up>higher|more|greater|larger|bigger|longer|above|mehr|höher|más|mais)"
     r"|(?P<down>lower|less|fewer|smaller|shorter|cheaper|below|weniger|niedriger|menos))\b",
@@ -143,7 +145,7 @@ class OrderCheck(AnswerReading):
             if change and (change > 0) != bool(trend[0]["up"]):
                 yield Objection("direction", f"You wrote {trend[0].group()}, from {pair[0].text} to {pair[1].text}.")
         # Ranks and comparisons need a column of numbers that the answer is about.
-        if self.has_texts or not self.deciding:
+        if self.has_texts or not self.deciding or SUPPOSED.search(text):
             return
         yield from self.check_superlatives(clause, memory)
         yield from self.check_ranks(clause, memory, self.deciding)
@@ -336,11 +338,14 @@ class OrderCheck(AnswerReading):
             # "Around 30 hours" may stand for 1.25 days.
             cells = self.ground.cells_with(figure)
             own = [cell.value for cell in cells if (table_of(cell.id), cell.column) == (column.table, column.name)]
-            return [(figure.text, next(iter(own), abs(figure.meanings[0].value)))]
+            # A short number may count rows: "9 are above the mean".
+            return [(figure.text, own[0])] if own and (figure.digits > 2 or figure.unit) else []
         said_for = re.match(r"\s+(?:for|für|para)\s+[*]*", text[match.end() :])
         after = [name for name in clause.names if said_for and name.start == match.end() + said_for.end()]
         if after or (before := said_before(start, clause)):
-            return column.values(after or before)
+            # "Compared with Oak, it is higher": of whom "it" is said is open, so every name counts and nothing is sure.
+            is_open = not after and re.search(r"\b(?:it|this|that|they)\b", text[before[-1].end : start])
+            return column.values([*clause.names, *self.recent(memory)] if is_open else after or before)
         if re.search(r"\b(?:all|the|every)\s+(?:others?|rest|remaining)\b", text[:start], re.I):
             known = {column.row_of(name) for name in [*clause.names, *self.recent(memory)]}
             rest = [value for row, value in column.by_id.items() if row not in known]

@@ -620,8 +620,8 @@ class AnswerReading:
 def widen(figure: Quantity, text: str) -> Quantity:
     """Return the figure with more room if it is round, or its text says that it is about right."""
     size = abs(figure.meanings[0].value) if figure.meanings[0].room <= 0.5 else 0.0
-    # Two zeros at the end are seldom exact, whatever the words around say.
-    is_round = size == int(size) and rounded_to(size) >= 100 and "." not in figure.text
+    # Zeros at the end are seldom exact, whatever the words around say.
+    is_round = size == int(size) and rounded_to(size) >= (10 if figure.digits < 3 else 100) and "." not in figure.text
     is_about = is_round or ABOUT.search(text[: figure.start]) or LOOSE.match(text[figure.end :])
     if figure.is_word or not is_about:
         return figure
