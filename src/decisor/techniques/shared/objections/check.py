@@ -184,7 +184,8 @@ class AnswerCheck(FigureCheck, OrderCheck):
                 row_sets.append({cited} if cited in ids else ids)
         for at, period in enumerate(clause.periods):
             holders = row_sets[at] if len(row_sets) == len(clause.periods) else set().union(*row_sets)
-            if any(period.holds(part) for part in asked):
+            # A date ahead of all else is that of a note.
+            if any(period.holds(part) for part in asked) or not clause.masked[: period.start].strip(" *|>-"):
                 continue
             # "1,515 units in 1998 [o2.r3]"
             beside = (ids for start, _, ids in clause.cited if 0 <= start - period.end < 3 and len(ids) == 1)

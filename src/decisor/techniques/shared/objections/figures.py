@@ -141,7 +141,9 @@ class FigureCheck(AnswerReading):
             rows |= {clause.sole_id}  # "B's stock grows by 5 if A closes [o2.r1]", where o2.r1 is A's
         if THAT_OF.match(clause.masked[figure.end :]):
             rows = clause.rows_after(figure.end)
-        elif not self.is_beside_name(figure, clause):  # Which name it belongs to is open.
+        elif not (
+            self.is_beside_name(figure, clause) and ends_phrase(figure, clause)
+        ):  # Which name it belongs to is open.
             rows |= {cited} if cited else frozenset()
             if len(clause.names) > 1 and not cited and "respectively" not in clause.masked:
                 rows |= clause.name_ids
@@ -232,8 +234,18 @@ class FigureCheck(AnswerReading):
         )
 
     def is_written_out(self, figure: Quantity, clause: Clause) -> bool:
-        """Return whether a calculation in the text gives it, or starts from it and a cited row holds it."""
+        """Return whether a calculation in the text gives it, or starts from it and a cited row holds it.
+
+        So does a difference of figures beside it, which may be rounded.
+        """
         is_cited = any(cell.id in self.claims.cited for cell in self.ground.cells_with(figure))
+        written = [
+            known.meanings[0].value
+            for known in clause.figures
+            if known.unit == figure.unit != "" and known is not figure
+        ]
+        if fits(figure, *(a - b for a, b in permutations(written, 2) if a != b)):
+            return True
         return any(
             # Results are cut off as often as rounded: 172.9027 is written as 172.902.
             any(abs(abs(one.value) - abs(calculation.value)) <= 2 * one.room for one in figure.meanings)
@@ -360,7 +372,7 @@ class FigureCheck(AnswerReading):
         is_sure = figure.unit == column.unit and self.is_sure(figure, clause)
         if figure.digits < (4 if is_sure else 2) and (figure.unit != "%" or column.unit == "%"):
             # So many results would give any short figure by chance.
-            own = known = own[:FEW_ROWS] if figure.unit != "%" else []
+            own = known = own[:FEW_ROWS] if figure.unit != "%" or not is_sure else []
             sums, left, means = [math.fsum(own[:2])], [], []
         if figure.unit == "%":
             parts = [100 * part / total for part in [*own, *sums, *left]] if total else []
@@ -374,7 +386,7 @@ class FigureCheck(AnswerReading):
             return True
         if figure.unit:
             return False
-        ratios = [a / b for a, b in [*product(own, known), *product(known, own)] if b]
+        ratios = [a / b for a, b in [*product(own, [*known, *left, total]), *product(known, own)] if b]
         value = figure.meanings[0].value
         is_about = figure.is_word and any(abs(ratio - value) < 0.5 for ratio in ratios)
         is_index = figure.digits > 1 or figure.meanings[0].room < 0.5
@@ -385,10 +397,8 @@ class FigureCheck(AnswerReading):
 
         It names the column, or nothing but a mark or citation follows it, and a name is before it or a row is cited.
         """
-        _, after = clause.around(figure)
-        is_end = re.match(r"[*\"'`]*(?:\s{3}|\s*[,.;:)|\n(]|\s*$)", after) is not None
         is_placed = self.is_beside_name(figure, clause) or clause.cited_for(figure)
-        return bool(self.noun_columns(figure, clause) or (is_end and is_placed))
+        return bool(self.noun_columns(figure, clause) or (is_placed and ends_phrase(figure, clause)))
 
     def from_one_row(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether two figures of a row give it: a rate, a product, a difference."""
@@ -449,6 +459,11 @@ class FigureCheck(AnswerReading):
         numbers = [cell for cell in cells if wanted or cell.value != 1]
         best = min(numbers, key=lambda cell: abs(math.log(cell.value / value)), default=None)
         return best if best and (wanted or abs(math.log(best.value / value)) < CLOSE) else None
+
+
+def ends_phrase(figure: Quantity, clause: Clause) -> bool:
+    """Return whether nothing but a mark, a citation or the end of the clause follows a figure."""
+    return re.match(r"[*\"'`]*(?:\s{3}|\s*[,.;:)|\n(]|\s*$)", clause.masked[figure.end :]) is not None
 
 
 def find_nearby_words(text: str, figure: Quantity) -> set[str]:
