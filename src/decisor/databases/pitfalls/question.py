@@ -134,7 +134,7 @@ class AskedQuestion:
             words = question_words(head)
             known = sum(word in self.stems for word in words)
             is_word_for_word = len(head) > 5 and head.strip(" '\"").lower() in self.text.lower()
-            if define and (is_word_for_word or (words and known * 4 >= len(words) * 3)):
+            if define and (is_word_for_word or (words and known == len(words))):
                 found.append((head.strip(), body.strip() if define[0] != "=" else clause.strip()))
         return tuple(found)
 

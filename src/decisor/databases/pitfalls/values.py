@@ -1,11 +1,10 @@
-"""Texts of a query that the question does not speak of, or spells in another way.
+"""Texts of a query that the question does not speak of (unfounded_value).
 
     question: How many members major in Business?
     SELECT COUNT(*) FROM members WHERE major = 'Mathematics'
 
-Neither the question nor its rules have a word of the text (unfounded_value). Abbreviations, codes and yes or no stand
-for other words and are let pass.
-
+Neither the question nor its rules have a word of the text. Short texts and yes or no stand for other words and are let
+pass.
 """
 
 from __future__ import annotations
@@ -21,22 +20,19 @@ from decisor.types import Pitfall
 
 FLAGS = frozenset({"yes", "no", "true", "false", "none", "null", "unknown", "other"})
 PEOPLE = re.compile(r"(?<=\w )[A-Z][a-z]+(?:ish|ch|sh|ese|an|ans|i|ic)\b")
-CODE = re.compile(r"\b[A-Z]{2,4}\b")
 
 
 async def unfounded_value(rule_input: RuleInput) -> list[Pitfall]:
     asked, pitfalls = rule_input.asked, []
-    codes = set(CODE.findall(asked.text)) - {"ID", "IDS", "SQL"}
     for column, literal, node in rule_input.comparisons if asked else ():
         if not isinstance(column, exp.Column):
             continue
         value = literal.name.strip("%")
         letters = letters_only(value)
-        # A code stands for a word, unless the question has codes and the query none of them.
-        is_code = value.isupper() and len(value) <= 4 and not (codes and codes.isdisjoint(rule_input.literals))
-        is_code = is_code or value.lower() in FLAGS
+        # A code stands for a word.
+        is_code = len(letters) <= 4 or value.lower() in FLAGS
         is_date = letters.isdigit() or re.search(r"\d{4}", value)
-        if len(letters) < 3 or is_code or is_date or letters in asked.letters:
+        if is_code or is_date or letters in asked.letters:
             continue
         words = set(stemmed_words(value))
         unknown = words - asked.all_stems

@@ -561,7 +561,9 @@ class AnswerReading:
         match, names = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", after), self.ground.column_names
         head = HEAD.search(before) if match is None and not COUNTED.search(before) else None
         # "In that order: 5,495" names no column orders.
-        match = match or (head if head and any(head[1].lower() in split_name(name) for name in names) else None)
+        match = match or (
+            head if head and any(head[1].lower() == split_name(name)[0] for name in names if split_name(name)) else None
+        )
         if clause.heads:
             at = len(SEPARATOR.findall(before))
             match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", clause.heads[at]) if at < len(clause.heads) else None
