@@ -177,7 +177,7 @@ class FigureCheck(AnswerReading):
             return False
         names = [name for name in clause.names if 0 <= figure.start - name.end <= 25]
         between = before[names[-1].end :] if names else ""
-        return bool(names) and not re.search(r"\d|[,;]\s+(?:and|und|et|y|e|while)\b|\s{6,}", between)
+        return bool(names) and not re.search(r"\d|[,;]\s+(?!with\b|at\b|whose\b|which\b)[A-Za-z]|\s{6,}", between)
 
     def is_explained(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether the figure ends a range, or is of the question, a count of rows or a calculation."""
@@ -397,8 +397,9 @@ class FigureCheck(AnswerReading):
 
         It names the column, or nothing but a mark or citation follows it, and a name is before it or a row is cited.
         """
-        is_placed = self.is_beside_name(figure, clause) or clause.cited_for(figure)
-        return bool(self.noun_columns(figure, clause) or (is_placed and ends_phrase(figure, clause)))
+        noun = self.noun_columns(figure, clause)
+        is_placed = noun or self.is_beside_name(figure, clause) or clause.cited_for(figure)
+        return bool(is_placed) and ends_phrase(figure, clause, has_noun=bool(noun))
 
     def from_one_row(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether two figures of a row give it: a rate, a product, a difference."""
@@ -461,9 +462,10 @@ class FigureCheck(AnswerReading):
         return best if best and (wanted or abs(math.log(best.value / value)) < CLOSE) else None
 
 
-def ends_phrase(figure: Quantity, clause: Clause) -> bool:
-    """Return whether nothing but a mark, a citation or the end of the clause follows a figure."""
-    return re.match(r"[*\"'`]*(?:\s{3}|\s*[,.;:)|\n(]|\s*$)", clause.masked[figure.end :]) is not None
+def ends_phrase(figure: Quantity, clause: Clause, has_noun: bool = False) -> bool:
+    """Return whether nothing but a mark, a citation or the end of the clause follows a figure, or its noun."""
+    noun = r"(?:[*]*\s+(?:of the |of )?[A-Za-z]{3,})?" if has_noun else ""
+    return re.match(noun + r"[*\"'`]*(?:\s{3}|\s*[,.;:)|\n(]|\s*$)", clause.masked[figure.end :]) is not None
 
 
 def find_nearby_words(text: str, figure: Quantity) -> set[str]:

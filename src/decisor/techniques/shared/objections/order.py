@@ -59,6 +59,14 @@ LIMITED = re.compile(
     r"|would|could|after|unlike|almost|nearly|open|closed|nothing|nobody|none|nor|neither)\b|n't\b",
     re.I,
 )
+LINKS = set(
+    re.findall(
+        r"\w+",
+        "is was are were be been has had have having with at of a an the its this which that s by in turn much far still"
+        " even also already clearly slightly well itself stands comes and figure value second about",
+    )
+)
+"""Words that link a name to what is said of it. Behind others somebody else may be meant."""
 SUPPOSED = re.compile(r"\b(?:if|unless|would|could|should|were it|drop(?:s|ped)? out|leaving|without|except)\b", re.I)
 """Words of a clause about other candidates or figures than those of the rows."""
 COMPARATIVE = re.compile(
@@ -273,7 +281,9 @@ class OrderCheck(AnswerReading):
         if NO_OTHER.search(before):
             yield from self.check_no_other(match, clause)
             return
-        if re.search(r"\b(?:no|not|never|rather|any|much|once|one|neither|nor|nothing|nobody)\s+$", before, re.I):
+        if re.search(
+            r"\b(?:rather|any|much|once|one)\s+$|\b(?:no|not|never|neither|nor|none|nothing|nobody)\b", before, re.I
+        ):
             return
         column = self.column_of(noun_phrase(tail))
         if column is None or re.match(r"\s+or\b", tail):
@@ -343,8 +353,9 @@ class OrderCheck(AnswerReading):
         said_for = re.match(r"\s+(?:for|für|para)\s+[*]*", text[match.end() :])
         after = [name for name in clause.names if said_for and name.start == match.end() + said_for.end()]
         if after or (before := said_before(start, clause)):
-            # "Compared with Oak, it is higher": of whom "it" is said is open, so every name counts and nothing is sure.
-            is_open = not after and re.search(r"\b(?:it|this|that|they)\b", text[before[-1].end : start])
+            # "Between Oak and Elm the former is higher": of whom it is said is open, so every name counts, and
+            # nothing is sure.
+            is_open = not after and not is_said_of(before[0], start, clause)
             return column.values([*clause.names, *self.recent(memory)] if is_open else after or before)
         if re.search(r"\b(?:all|the|every)\s+(?:others?|rest|remaining)\b", text[:start], re.I):
             known = {column.row_of(name) for name in [*clause.names, *self.recent(memory)]}
@@ -417,6 +428,16 @@ def said_before(at: int, clause: Clause) -> list[Mention]:
         r"[*'s]*(?:\s+(?!(?:and|but|so|y|et|und)\b)[^\W\d]+){0,5}\s+\W?", clause.masked[before[-1].end : at]
     )
     return before[-1:] if is_close else [before[-1], before[0]]
+
+
+def is_said_of(name: Mention, at: int, clause: Clause) -> bool:
+    """Return whether only words that link a name to what is said of it, and figures, stand between the two."""
+    between = clause.masked[name.end : at]
+    for figure in clause.figures:
+        if name.end <= figure.start and figure.end <= at:
+            low, high = figure.start - name.end, figure.end - name.end
+            between = between[:low] + " " * (high - low) + between[high:]
+    return LINKS.issuperset(re.findall(r"\w+", between.lower()))
 
 
 def is_gap(figure: Quantity, own: float, rival: float) -> bool:
