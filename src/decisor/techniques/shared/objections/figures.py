@@ -106,9 +106,9 @@ class FigureCheck(AnswerReading):
         names = clause.names
         own = self.subject.ids if self.subject else frozenset[str]()
         if not names:
-            known = own.union(*(name.ids for name in memory))
-            rows = clause.cited_ids or known or frozenset(self.claims.cited)
-            yield lambda figure: frozenset(self.ground.records) if OTHERS.search(clause.masked) else rows
+            # Without a name or a row it is open of whom it speaks: of any row.
+            is_open = not clause.cited_ids or OTHERS.search(clause.masked)
+            yield lambda figure: frozenset(self.ground.records) if is_open else clause.cited_ids
             return
         last = memory[-1].ids if memory else own
         yield lambda figure: clause.rows_before(figure.start) or last or clause.rows_after(figure.end)

@@ -62,8 +62,8 @@ LIMITED = re.compile(
 LINKS = set(
     re.findall(
         r"\w+",
-        "is was are were be been has had have having with at of a an the its this which that s by in turn much far still"
-        " even also already clearly slightly well itself stands comes and figure value second about",
+        "is was are were be been has had have having with at of a an the its this which that s by in turn much far"
+        " still even also already clearly slightly well itself stands comes and figure value second about",
     )
 )
 """Words that link a name to what is said of it. Behind others somebody else may be meant."""

@@ -646,7 +646,7 @@ def is_claim(figure: Quantity, text: str) -> bool:
     if figure.digits < 3 and (LABELLED.search(before) or is_item or is_time):
         return False
     value = figure.meanings[0].value
-    if figure.text.lower() in ("zero", "one", "half") or value == 0 or (value == 100 and figure.unit == "%"):
+    if figure.text.lower() in ("zero", "one", "half") or value == 0 or (value == 100 and figure.digits == 3):
         return False
     return not (figure.is_word and not re.match(r"\s+[a-z]", after))
 
