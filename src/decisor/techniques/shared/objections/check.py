@@ -189,9 +189,8 @@ class AnswerCheck(FigureCheck, OrderCheck):
                 continue
             # "1,515 units in 1998 [o2.r3]"
             beside = (ids for start, _, ids in clause.cited if 0 <= start - period.end < 3 and len(ids) == 1)
-            own = clause.rows_before(period.start) if period.day else frozenset(next(beside, ()))
-            if [clause.rows_before(rival.start) for rival in clause.periods].count(own) > 1:
-                own = clause.name_ids  # "Elm is later than Oak (3 May 2024 against 1 May 2024)"
+            # A day may stand before or behind the name that it is of.
+            own = clause.name_ids if period.day else frozenset(next(beside, ()))
             near = [id for id in sorted(own or holders or rows or ground.records) if id in ground.records]
             parts = [part for id in near for part in ground.periods_of(id)]
             exact = [part for part in parts if (part.day if period.day else part.months)] if period.months else []
