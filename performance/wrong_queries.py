@@ -66,7 +66,7 @@ COUNTED = ("DISTINCT", "Aggregate Functions", "Clause Missing", "Subquery Missin
 MISTAKES: Mapping[str, Sequence[str]] = defaultdict(
     tuple,
     {
-        **dict.fromkeys(("misspelt_value", "unfounded_value", "lost_number", "lost_text"), WRITTEN),
+        **dict.fromkeys(("unfounded_value", "lost_number", "lost_text"), WRITTEN),
         "lost_condition": (*WRITTEN, "Implicit Condition Missing", "Attribute Mismatch", "Attribute Missing"),
         "never_true": (*WRITTEN, "String Functions", "Date/Time Functions"),
         "and_or": ("Logical Operator Mismatch", "Explicit Condition Mismatch"),

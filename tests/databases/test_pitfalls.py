@@ -113,12 +113,10 @@ async def test_a_lookup_in_a_view_is_read_as_the_query_that_it_is(tmp_path: Path
     with closing(sqlite3.connect(path)) as db, db:
         db.executescript("""
             CREATE TABLE people(id INTEGER PRIMARY KEY, name TEXT);
-            CREATE TABLE orders(id INTEGER PRIMARY KEY, person INTEGER, status INTEGER);
             INSERT INTO people VALUES (1, 'Ann'), (2, 'Bob');
-            INSERT INTO orders VALUES (1, 1, 1);
-            CREATE VIEW seen AS SELECT p.name, o.status FROM people p LEFT JOIN orders o ON o.person = p.id;
+            CREATE VIEW seen AS SELECT name FROM people LIMIT 1;
         """)
     tool = await SqlTool.open(f"sqlite:///{path}")
-    in_view = await tool.call("SELECT name FROM seen WHERE status = 1")
+    in_view = await tool.call("SELECT name FROM seen")
     await tool.close()
-    assert [one.kind for one in in_view.pitfalls] == ["outer_join"]
+    assert [one.kind for one in in_view.pitfalls] == ["limit_order"]

@@ -37,6 +37,16 @@ def objections(because: str, answer: str = "Borealis", runner_up: str = "") -> t
 
 
 TRUE = [
+    "Between Borealis and Aurora the former has more returns: 5,495 [o1.r1] against 4,120 [o1.r2].",
+    "None of Aurora and Elbing has more returns than Borealis: 4,120 and 1,377 against 5,495 [o1.r2, o1.r5, o1.r1].",
+    "Compared with Aurora (4,120 returns) [o1.r2], it is higher: 5,495 [o1.r1].",
+    "10:16 best Borealis 5,495 returns [o1.r1]",
+    "Aurora goes 75 % of the way to Borealis (4,120 of 5,495 returns) [o1.r2] [o1.r1].",
+    "Returns reach from 5,495 down to 986. At the good end Borealis [o1.r1], at the bad end Fenwick [o1.r6].",
+    "Shares in points: Borealis 31.8, Aurora 23.9 [o1.r1, o1.r2].",
+    "Borealis tops Aurora by 33.4 % [o1.r1, o1.r2].",
+    "Were Aurora (4,120) [o1.r2] to gain 1,375 returns, it would be as high as Borealis [o1.r1].",
+    "Between 5,400 and 5,500 returns are those of Borealis [o1.r1].",
     "Borealis has 5,495 returns [o1.r1].",
     "The most returns are 5,495, that of Borealis [o1.r1], against 4,120 for Aurora [o1.r2].",
     "The most returns are 5,495, that of Borealis.",
@@ -221,7 +231,8 @@ FALSE = [
     "Borealis (4,120) is ahead of Aurora (5,495) [o1.r1, o1.r2].",
     "Borealis and Aurora have 4,120 and 5,495 returns, respectively [o1.r1, o1.r2].",
     "Borealis has 43.4 % more returns than Aurora [o1.r1, o1.r2].",
-    "Borealis has 2.33 times the returns of Aurora [o1.r1, o1.r2].",
+    "Between 50 and 55 EUR is what Borealis asks [o1.r1].",
+    "Borealis has 2.47 times the returns of Aurora [o1.r1, o1.r2].",
     "All 7 suppliers were compared; Borealis has 5,495 [o1.r1].",
     "Of the nine suppliers Borealis has the most, 5,495 [o1.r1].",
     "All suppliers together have 18,263 returns; Borealis has 5,495 [o1.r1].",

@@ -24,8 +24,6 @@ from decisor.databases.pitfalls.joins import kind_of_type
 from decisor.databases.pitfalls.rule import COMPARISONS, RuleInput
 from decisor.types import Pitfall
 
-SIX_DIGITS = re.compile(r"\b(?:19|20)\d\d(?:0[1-9]|1[0-2])\b")
-"""A month as some columns store it."""
 WIDTH_OF_FORMAT = {"%Y": 4, "%m": 2, "%d": 2, "%H": 2, "%M": 2, "%w": 1, "%j": 3, "%Y-%m": 7, "%Y-%m-%d": 10}
 """Characters that strftime returns for a format."""
 
@@ -64,26 +62,10 @@ async def never_true(rule_input: RuleInput) -> list[Pitfall]:
     for block in rule_input.blocks:
         pitfalls += find_two_values(block, rule_input)
     if rule_input.dialect.name == "sqlite":
-        for node in rule_input.find(exp.TimeToStr):
-            if reads_six_digits(node, rule_input):
-                text = (
-                    "{} reads no date such as 201207 and returns NULL. Use SUBSTR, or compare with 201201 and 201212."
-                )
-                pitfalls.append(rule_input.pitfall("never_true", node, text))
         for comparison in rule_input.find(exp.EQ, exp.NEQ, exp.In, exp.Between, exp.GT, exp.GTE, exp.LT, exp.LTE):
             if text := explain_strftime(comparison):
                 pitfalls.append(rule_input.pitfall("never_true", comparison, text))
     return pitfalls
-
-
-def reads_six_digits(function: Expr, rule_input: RuleInput) -> bool:
-    """Return whether a function reads months such as 201207, by the stored examples or the rules, as a date."""
-    column = function.find(exp.Column)
-    block = rule_input.statement.blocks.get(id(function.parent_select))
-    origin = block.source_column(column) if block and column else None
-    info = find_column(origin) if origin else None
-    texts = (rule_input.asked.text, rule_input.asked.rules, *(info.examples if info else ()))
-    return column is not None and any(map(SIX_DIGITS.search, texts))
 
 
 def first_factor(value: Expr) -> Expr:

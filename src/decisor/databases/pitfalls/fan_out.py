@@ -55,11 +55,6 @@ class AggregateTerm:
     implied: tuple[Dependency, ...] = ()
     """Dependencies that the conditions imply."""
 
-    @property
-    def around(self) -> Expr | None:
-        """Node around the call and its FILTER."""
-        return self.call.parent.parent if isinstance(self.call.parent, exp.Filter) else self.call.parent
-
     async def multipliers_of(self, roots: Sequence[FromItem], stored: StoredData) -> list[FromItem]:
         return await find_multipliers(self.block, roots, self.fixed, self.implied, stored)
 
@@ -72,22 +67,13 @@ async def fan_out(rule_input: RuleInput) -> list[Pitfall]:
                 multiplication = await find_multiplication(term, rule_input.stored)
                 if multiplication and not means_joined_rows(term, multiplication, rule_input.asked):
                     text = describe_fan_out(term, multiplication)
-                    # A count of joined rows may be meant; a sum of repeated values hardly.
+                    # A count of joined rows may be meant: only one that is another with DISTINCT is asked about.
                     is_count = bool(rule_input.asked) and isinstance(term.call, exp.Count)
-                    if is_count and chooses_among(term, multiplication) and not await counts_twice(term, rule_input):
+                    if is_count and not await counts_twice(term, rule_input):
                         continue
                     pitfalls.append(rule_input.pitfall("fan_out", term.call, text, "ask" if is_count else "wrong"))
                     break
     return pitfalls
-
-
-def chooses_among(term: AggregateTerm, multiplication: Multiplication) -> bool:
-    """Return whether a condition chooses among the rows that multiply: mostly it leaves one for each."""
-    for home, condition in term.block.conditions:
-        sources = {origin.source for origin in home.origins_of_value(condition)}
-        if sources and sources <= {*multiplication.multipliers}:
-            return True
-    return False
 
 
 async def counts_twice(term: AggregateTerm, rule_input: RuleInput) -> bool:
@@ -253,41 +239,13 @@ def expression_of_column(block: SelectBlock | None, part: FromItem, name: str) -
 async def find_counted_combinations(term: AggregateTerm, stored: StoredData) -> Multiplication | None:
     """Return sources whose combinations a count counts, since no source tells the row of all others.
 
-    If the alias names one source, return that source and those that multiply it. Pairs out of one table are taken as
-    intended: None.
+    Pairs out of one table are taken as intended: None.
     """
     sources = term.block.sources
-    alias = term.around.alias.lower() if isinstance(term.around, exp.Alias) else ""
-    roots = [root for root in sources if not await term.multipliers_of([root], stored)]
-    if roots:
-        counted = [source for source in sources if alias_names_table(alias, source.name)]
-        if len(counted) == 1 and counted[0] not in roots:
-            return Multiplication(counted, await term.multipliers_of(counted, stored))
-        return None
+    for root in sources:
+        if not await term.multipliers_of([root], stored):
+            return None
     return Multiplication([], sources) if len({source.name.lower() for source in sources}) == len(sources) else None
-
-
-COUNTING = ("n", "num", "number", "no", "of", "count", "cnt", "total", "nr")
-
-
-def alias_names_table(alias: str, name: str) -> bool:
-    """Return whether the alias of a count says that it counts the rows of this table.
-
-    >>> (alias_names_table("order_count", "orders"), alias_names_table("n_orders", "orders"),
-    ...     alias_names_table("orders_per_day", "orders"))
-    (True, True, False)
-    >>> alias_names_table("paid_orders", "orders"), alias_names_table("lines_of_orders", "orders")
-    (True, False)
-    """
-    parts = alias.split("_")
-    words = [singular(word) for word in parts if word not in COUNTING]
-    is_kind_of = len(words) == 2 and words[1] == singular(name.lower())
-    is_kind_of = is_kind_of and not {"of", "per", "in", "by", "with"} & set(parts)
-    return len(parts) <= 3 and ("_".join(words) == singular(name.lower()) or is_kind_of)
-
-
-def singular(name: str) -> str:
-    return name[:-3] + "y" if name.endswith("ies") else name.removesuffix("s")
 
 
 async def find_multipliers(

@@ -116,9 +116,6 @@ async def explain_keyless(pair: ColumnPair, links: KeyLinks, stored: StoredData)
     ]
     if all(are_keys):
         return f"{{}} compares the keys of {first.name} and {second.name}, which stand for different things."
-    linked = {table for place in (*links.target_of, *targets) for table in place[:1]}
-    if not any(are_keys) and {one_place[0], other_place[0]} <= linked:
-        return f"{{}} compares two columns that are keys of nothing. Join {first.name} and {second.name} by their keys."
     return ""
 
 
@@ -151,7 +148,8 @@ async def idle_table(rule_input: RuleInput) -> list[Pitfall]:
         select = block.select
         joins = select.args.get("joins") or ()
         names_columns = any(join.args.get("using") or join.method == "NATURAL" for join in joins)
-        shows_all = any(item.is_star for item in select.expressions)
+        # With DISTINCT the join repeats nothing, and mostly chooses rows.
+        shows_all = any(item.is_star for item in select.expressions) or select.args.get("distinct")
         if not joins or names_columns or shows_all or select.find_ancestor(exp.Exists) or counts_rows(block):
             continue
         uses = find_uses(block)

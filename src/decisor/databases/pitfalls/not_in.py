@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from sqlglot import Expr, exp
 
-from decisor.databases.pitfalls.blocks import FromColumn, SelectBlock, find_column
-from decisor.databases.pitfalls.outer_join import find_null_rejected_columns
-from decisor.databases.pitfalls.rule import RuleInput
+from decisor.databases.pitfalls.blocks import FromColumn, SelectBlock, find_column, is_subexpression
+from decisor.databases.pitfalls.rule import COMPARISONS, LIKES, RuleInput
 from decisor.types import Pitfall
 
 
@@ -82,3 +81,34 @@ async def stores_null(origin: FromColumn, rule_input: RuleInput) -> bool:
         return False
     name = stored.quoted_column(source, origin.column)
     return await stored.has_row(f"SELECT 1 FROM {source.text} WHERE {name} IS NULL LIMIT 1")
+
+
+def find_null_rejected_columns(block: SelectBlock, condition: Expr) -> set[FromColumn]:
+    """Return the columns that cannot be NULL if the condition is true.
+
+    Columns that the condition tests for NULL by name are left out.
+    """
+    condition = condition.unnest()
+    if isinstance(condition, exp.Or | exp.And):
+        left, right = (find_null_rejected_columns(block, side) for side in (condition.this, condition.expression))
+        if isinstance(condition, exp.And):
+            return left | right
+        # Under OR, only a source that both sides reject is lost.
+        rejected_twice = {origin.source for origin in left} & {origin.source for origin in right}
+        return {origin for origin in left | right if origin.source in rejected_twice}
+    if isinstance(condition, exp.Not):
+        inner = condition.this.unnest()
+        # Of NULL, NOT (x IN ...) is NULL just as x IN ... is.
+        is_filter = isinstance(inner, exp.In | exp.Between | LIKES)
+        return find_null_rejected_columns(block, inner) if is_filter else set()
+    if not isinstance(condition, exp.In | exp.Between | COMPARISONS | LIKES):
+        return set()
+    operands = [condition.this, condition.expression if isinstance(condition, COMPARISONS | LIKES) else None]
+    columns = [column for value in operands if value is not None for column in value.find_all(exp.Column)]
+    return {origin for column in columns if not is_null_handled(column, condition) for origin in block.origins(column)}
+
+
+def is_null_handled(column: Expr, condition: Expr) -> bool:
+    """Return whether an expression around the column turns NULL into another value."""
+    around = column.find_ancestor(exp.Coalesce, exp.Case, exp.If, exp.Is, exp.Select)
+    return around is not None and is_subexpression(around, condition)

@@ -19,44 +19,25 @@ from decisor.types import Pitfall
 AT_LEAST = re.compile(r"\bat (?:most|least)\b|\bmost recent\b|\b(?:maxi|mini)mum\b", re.I)
 MOST = r"highest|most|largest|biggest|greatest|longest|tallest|heaviest"
 LEAST = r"lowest|least|smallest|fewest|shortest|cheapest"
-NEWEST, OLDEST = r"latest|newest|youngest", r"earliest|oldest"
-EITHER = rf"{NEWEST}|{OLDEST}|best|worst|peak"
-SUPERLATIVE = re.compile(
-    rf"\b(?:(?P<most>{MOST})|(?P<least>{LEAST})|(?P<newest>{NEWEST})|(?P<oldest>{OLDEST})|{EITHER})\b", re.I
-)
+EITHER = r"latest|newest|youngest|earliest|oldest|best|worst|peak"
+SUPERLATIVE = re.compile(rf"\b(?:(?P<most>{MOST})|(?P<least>{LEAST})|{EITHER})\b", re.I)
 SORTED = re.compile(
     r"\b(?P<down>descending|decreasing|revers\w+ (?:alpha|lexicogra)\w+|(?:largest|highest) to (?:small|low)est)\b"
     r"|\b(?P<up>ascending|increasing|alphabetical|lexicographical|(?:small|low)est to (?:largest|highest))\b",
     re.I,
 )
-AGE_NAME = re.compile(r"(?:\b|_)age$", re.I)
 RANK_NAME = re.compile(r"rank|position|place|level|grade", re.I)
-DAY_NAME = re.compile(r"date|birth|year|dob|created|release|_at$", re.I)
 NUMBER_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 COUNTED = rf"(?P<count>{'|'.join(NUMBER_WORDS[2:])}|\d\d?)"
 TOP = re.compile(
     rf"\b(?:top|first|{MOST}|{LEAST}|{EITHER})\s+{COUNTED}\b(?!\s+(?:second|minute|hour|day|week|month|quarter|year))",
     re.I,
 )
-OPERATION = re.compile(r"\b(avg|divide|subtract|sum|count|max|min)\s*\(", re.I)
-OF_TIME = re.compile(r"year|month|date|time|birth|age\b", re.I)
 STORED_MEASURE = re.compile(r"perc|pct|\bratio|ratio\b|rate\b|share\b|av(?:g|er)")
 """In the name of a column that holds what would else be computed."""
 DISTINCT = re.compile(r"\b(?:how many|number of|count)\b.*?\b(?:different|distinct|unique)\b", re.I)
 OF_AVERAGE = re.compile(r"\b(?:average|mean|per|total number)\b", re.I)
-HOW_MANY_AND_WHICH = re.compile(
-    r"\bhow many\b.*[?.]\s*(?:list|state|give|name|indicate|what|which|who|provide)\b", re.I | re.S
-)
 STORED_EXTREME = re.compile(r"(?:\b|_)(?:high|lowest|low_|max|min_|best|peak)")
-NODES_OF_OPERATION: dict[str, tuple[type[exp.Expr], ...]] = {
-    "AVG": (exp.Avg, exp.Div),
-    "DIVIDE": (exp.Div, exp.Avg),
-    "SUBTRACT": (exp.Sub,),
-    "SUM": (exp.Sum, exp.Count, exp.Avg, exp.Window),
-    "COUNT": (exp.Count, exp.Sum, exp.Avg, exp.Window),
-    "MAX": (exp.Max, exp.Min, exp.Order, exp.Window),
-    "MIN": (exp.Max, exp.Min, exp.Order, exp.Window),
-}
 RANKING = (exp.Order, exp.Max, exp.Min, exp.Window, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.All, exp.ArgMax, exp.ArgMin)
 
 
@@ -82,7 +63,7 @@ async def lost_order(rule_input: RuleInput) -> list[Pitfall]:
 def find_wrong_direction(rule_input: RuleInput, words: list[re.Match[str]]) -> list[Pitfall]:
     """Find the one order of a query that takes the first rows, or its MIN or MAX, if it takes the other end than asked.
 
-    What is asked for is what the rules say, else what all superlatives of the question say.
+    What is asked for is what all superlatives of the question say.
     """
     ends: list[tuple[Expr, bool]] = [
         (term, bool(term.args.get("desc")))
@@ -95,35 +76,18 @@ def find_wrong_direction(rule_input: RuleInput, words: list[re.Match[str]]) -> l
     ]
     if extremes and not rule_input.is_in_any(exp.Order, exp.Window):
         ends, extremes = extremes, []
-    ruled = {
-        name.upper() == "MAX"
-        for _, body in rule_input.asked.relevant_clauses
-        for name in re.findall(r"\b(MIN|MAX)\s*\(", body, re.I)
-    }
     # The rules may say that the most is a minimum, as of what remains.
-    is_ruled_otherwise = not ruled and re.search(r"\b(?:MIN|MAX)\b", rule_input.asked.rules, re.I)
+    is_ruled_otherwise = re.search(r"\b(?:MIN|MAX)\b", rule_input.asked.rules, re.I)
     if extremes or len({takes_most for _, takes_most in ends}) != 1 or is_ruled_otherwise:
         return []
     node, takes_most = ends[0]
     name = column.name if (column := node.find(exp.Column)) else ""
-    directions = ruled or {find_direction(word, name) for word in words}
+    directions = {bool(word["most"]) if word.lastgroup else None for word in words}
     # The highest rank is the first.
     if len(directions) != 1 or directions & {None, takes_most} or RANK_NAME.search(name):
         return []
-    asked = words[0][0].lower() if words else "MAX" if True in directions else "MIN"
-    text = (
-        f"{'The question asks for' if words else 'The rules say'} {asked}, and {{}} takes the other end. Is that meant?"
-    )
+    text = f"The question asks for {words[0][0].lower()}, and {{}} takes the other end. Is that meant?"
     return [rule_input.pitfall("lost_order", node, text, "ask")]
-
-
-def find_direction(word: re.Match[str], column: str) -> bool | None:
-    """Return whether a superlative asks for the largest value of a column, None if that is not known."""
-    if word["most"] or word["least"]:
-        return bool(word["most"])
-    # The newest has the largest date, and the smallest age.
-    is_day, is_age = DAY_NAME.search(column), AGE_NAME.search(column)
-    return bool(word["newest" if is_day else "oldest"]) if word.lastgroup and (is_day or is_age) else None
 
 
 def find_unsorted(rule_input: RuleInput) -> list[Pitfall]:
@@ -151,12 +115,6 @@ async def lost_measure(rule_input: RuleInput) -> list[Pitfall]:
         text = "The question asks for an average, and no query computes one."
     elif re.search(r"\bpercent(?:age)?\b", asked.text, re.I) and not rule_input.is_in_any(exp.Div):
         text = "The question asks for a percentage, and no query divides."
-    for head, body in asked.relevant_clauses if not text else ():
-        for operation in OPERATION.findall(body):
-            # An age may be compared by its date of birth.
-            is_of_time = operation.upper() == "SUBTRACT" and OF_TIME.search(body)
-            if not is_of_time and not rule_input.is_in_any(*NODES_OF_OPERATION[operation.upper()]):
-                text = f"The rules say {operation}(...) for '{head}', and no query computes it."
     if not text and DISTINCT.search(asked.text) and rule_input.has(exp.Count):
         columns = [count for count in rule_input.find(exp.Count) if isinstance(count.this, exp.Column)]
         if columns and not rule_input.is_in_any(exp.Distinct, exp.Group, exp.Union):
@@ -164,9 +122,4 @@ async def lost_measure(rule_input: RuleInput) -> list[Pitfall]:
     is_total = re.search(r"\btotal\b", asked.text, re.I) and not OF_AVERAGE.search(asked.text)
     if not text and is_total and rule_input.has(exp.Avg) and not rule_input.is_in_any(exp.Sum, exp.Count):
         text = "The question asks for a total, and the query computes an average."
-    if not text and HOW_MANY_AND_WHICH.search(asked.text) and not rule_input.earlier:
-        select = rule_input.tree.find(exp.Select)
-        outputs = [item.unalias() for item in select.expressions] if select else []
-        if len(outputs) == 1 and isinstance(outputs[0], exp.Count):
-            text = "The question asks for a number and for a list, and the query returns the number alone."
     return [Pitfall("lost_measure", text, strength="ask")] if text else []

@@ -43,7 +43,6 @@ PERIOD_UNIT = re.compile(
 )
 DATE = re.compile(r"\b(\d{1,4})[/.-](\d{1,2})[/.-](\d{1,4})\b")
 QUOTED = re.compile(r"(?<!\w)(?:\"([^\"]{2,80})\"|'([^'\"]{2,80})'(?!\w)|“([^”]{2,80})”)")
-VALUE = re.compile(r"(?<!\w)'(?:[^']|'(?=\w)|'')+'(?!\w)|\"[^\"]+\"|\b\d{4,8}\b")
 COLUMN = r"(?P<column>`[^`]+`|\"[^\"]+\"|[A-Za-z_]\w*)"
 LITERAL = r"'(?:[^']|'')*'(?!\w)|\"[^\"]*\"|[-+]?\d+(?:\.\d+)?\b|null\b"
 CONDITION = re.compile(
@@ -107,18 +106,6 @@ class AskedQuestion:
         return letters_only(f"{self.text} {self.rules} {self.vocabulary}")
 
     @cached_property
-    def values(self) -> frozenset[str]:
-        """Quoted texts and long numbers of all three, letters and digits only."""
-        return frozenset(
-            letters_only(match[0]) for match in VALUE.finditer(f"{self.text} {self.rules} {self.vocabulary}")
-        )
-
-    @cached_property
-    def spelling(self) -> str:
-        """All three in lower case, with one blank between words."""
-        return " ".join(f"{self.text} {self.rules} {self.vocabulary}".split()).lower()
-
-    @cached_property
     def numbers(self) -> tuple[float, ...]:
         """Numbers of the question that a query should hold."""
         return tuple(
@@ -126,11 +113,6 @@ class AskedQuestion:
             for match in NUMBER.finditer(QUOTED.sub(" ", self.text))
             if not PERIOD_UNIT.match(QUOTED.sub(" ", self.text), match.end())
         )
-
-    @cached_property
-    def all_numbers(self) -> set[float]:
-        """All numbers of all three."""
-        return numbers_in_text(f"{self.text} {self.rules} {self.vocabulary}")
 
     def rewrite(self, number: float) -> set[float]:
         """Return the numbers by which the rules write a number: "of 2012 refers to Between 201201 and 201212"."""
@@ -152,7 +134,7 @@ class AskedQuestion:
             words = question_words(head)
             known = sum(word in self.stems for word in words)
             is_word_for_word = len(head) > 5 and head.strip(" '\"").lower() in self.text.lower()
-            if define and (is_word_for_word or (words and known * 4 >= len(words) * 3)):
+            if define and (is_word_for_word or (words and known == len(words))):
                 found.append((head.strip(), body.strip() if define[0] != "=" else clause.strip()))
         return tuple(found)
 

@@ -12,18 +12,16 @@ import sqlglot
 from sqlglot import Expr, exp
 from sqlglot.errors import SqlglotError
 
-from decisor.databases.pitfalls.averages import average_of_averages
 from decisor.databases.pitfalls.bounds import lost_bound
 from decisor.databases.pitfalls.conditions import and_or, never_true
 from decisor.databases.pitfalls.division import integer_division
 from decisor.databases.pitfalls.fan_out import fan_out
 from decisor.databases.pitfalls.groups import ungrouped_column
 from decisor.databases.pitfalls.joins import idle_table, keyless_join
-from decisor.databases.pitfalls.keys import key_as_number, several_rows
+from decisor.databases.pitfalls.keys import key_as_number
 from decisor.databases.pitfalls.limit_order import limit_order
 from decisor.databases.pitfalls.lost_conditions import lost_condition, lost_number, lost_text, unmet_question
 from decisor.databases.pitfalls.not_in import not_in_nulls
-from decisor.databases.pitfalls.outer_join import outer_join
 from decisor.databases.pitfalls.outputs import lost_measure, lost_order
 from decisor.databases.pitfalls.question import QuestionLog
 from decisor.databases.pitfalls.rule import SECONDS, Rule, RuleInput, StoredData
@@ -31,7 +29,7 @@ from decisor.databases.pitfalls.statement import Catalog, QueryReader, Statement
 from decisor.databases.pitfalls.stored_values import unstored_value
 from decisor.databases.pitfalls.text_dates import text_dates
 from decisor.databases.pitfalls.twins import twin_column
-from decisor.databases.pitfalls.values import misspelt_value, unfounded_value
+from decisor.databases.pitfalls.values import unfounded_value
 from decisor.databases.schema import WIDE, TableInfo
 from decisor.databases.schema_search import CheckQuery
 from decisor.errors import ToolError
@@ -41,9 +39,7 @@ from decisor.types import Pitfall, Table
 
 RULES: tuple[Rule, ...] = (
     fan_out,
-    outer_join,
     not_in_nulls,
-    average_of_averages,
     integer_division,
     limit_order,
     text_dates,
@@ -54,9 +50,7 @@ RULES: tuple[Rule, ...] = (
     never_true,
     ungrouped_column,
     key_as_number,
-    several_rows,
     twin_column,
-    misspelt_value,
     unfounded_value,
     lost_condition,
     lost_number,

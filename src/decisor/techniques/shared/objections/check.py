@@ -123,15 +123,19 @@ class AnswerCheck(FigureCheck, OrderCheck):
             rivals = [name for name in near if tables & {table_of(row) for row in name.ids}]
             figures = [figure for figure in clause.figures if before <= figure.start < after and figure.digits > 2]
             stated = [({cell.id for cell in ground.cells_with(figure)}, figure.start) for figure in figures]
-            is_false = clause.masked[: clause.cited[0][0]].strip(" ,;([*-|•") and any(
+            is_false = any(
                 place < start and rivals and id not in holders and holders & rivals[-1].ids for holders, place in stated
             )
-            if not rivals or any(id in name.ids for name in near) or (clause.name_ids & {id} and not is_false):
+            if not rivals or any(id in name.ids for name in near):
                 continue
             is_held = any(id in holders for holders, _ in stated)
             is_first = re.search(r"(?:^|[,;:.(|])[\s*•-]*$", clause.masked[: near[0].start])
             if is_held and not is_first and any(id in name.ids for name in self.recent(memory)):
                 continue  # "It beats Elm with 5,495 [o1.r1]"
+            # Citations ahead of what they are for, and lists of them, say nothing of one name.
+            is_clear = clause.masked[: clause.cited[0][0]].strip(" ,;([*-|•")
+            if clause.name_ids & {id} and not (is_false and is_clear):
+                continue
             right = min((row for row in rivals[-1].ids if table_of(row) == table_of(id)), key=len, default="others")
             yield Objection("row", f"You cite {ground.label(id)} for {rivals[-1].name}, which stands in {right}.")
 
@@ -180,13 +184,13 @@ class AnswerCheck(FigureCheck, OrderCheck):
                 row_sets.append({cited} if cited in ids else ids)
         for at, period in enumerate(clause.periods):
             holders = row_sets[at] if len(row_sets) == len(clause.periods) else set().union(*row_sets)
-            if any(period.holds(part) for part in asked):
+            # A date ahead of all else is that of a note.
+            if any(period.holds(part) for part in asked) or not clause.masked[: period.start].strip(" *|>-"):
                 continue
             # "1,515 units in 1998 [o2.r3]"
             beside = (ids for start, _, ids in clause.cited if 0 <= start - period.end < 3 and len(ids) == 1)
-            own = clause.rows_before(period.start) if period.day else frozenset(next(beside, ()))
-            if [clause.rows_before(rival.start) for rival in clause.periods].count(own) > 1:
-                own = clause.name_ids  # "Elm is later than Oak (3 May 2024 against 1 May 2024)"
+            # A day may stand before or behind the name that it is of.
+            own = clause.name_ids if period.day else frozenset(next(beside, ()))
             near = [id for id in sorted(own or holders or rows or ground.records) if id in ground.records]
             parts = [part for id in near for part in ground.periods_of(id)]
             exact = [part for part in parts if (part.day if period.day else part.months)] if period.months else []

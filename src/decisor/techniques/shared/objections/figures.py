@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
-from decisor.parsing.figures import Quantity, find_quantities, iterate_numeric_fields, unit_of_column
+from decisor.parsing.figures import Quantity, find_quantities, iterate_numeric_fields, split_name, unit_of_column
 from decisor.techniques.shared.objections.order import MEAN, ORDINAL, PLACE
 from decisor.techniques.shared.objections.reading import (
     BOUND,
@@ -32,31 +32,19 @@ from decisor.types import Objection, ObjectionKind
 
 MOST_ROWS = 8
 """Rows of which every pair is calculated with."""
+FEW_ROWS = 3
+"""Rows that a short figure is calculated from."""
 CLOSE = 0.2
 """Distance, as a natural logarithm, within which a number of the row was likely meant."""
 THAT_OF = re.compile(r",? that of X[X ]*(?:\s{3}|[,.;]|$)")
 """What stands between a figure and the name that it is of: "the highest is 41, that of Elm [o1.r1]"."""
-RANGE = re.compile(r"\b(?:between|zwischen|entre)\b(?:[^.;]{0,30}\b(?:and|und|et|y)\b)?\s*[$€£]?$|\d\s*[–-]\s*$", re.I)
-"""What stands before an end of a range."""
+RANGE = re.compile(r"\b(?:between|zwischen|entre)\b[^;]{0,30}\b(?:and|und|et|y)\b\s*[$€£]?$|\d\s*[–-]\s*$", re.I)
+"""What stands before the second end of a range."""
 OTHERS = re.compile(
     r"\b(?:next|others?|rest|follow\w*|second|runner|compared|against|than|versus|vs|while|whereas|remaining|any)\b",
     re.I,
 )
 OF_THE_REST = re.compile(r"\b(?:remaining|others?|rest|further|übrigen|anderen|autres|otros|restantes)\b", re.I)
-TOTAL = re.compile(r"\b(?:total|sum|together|combined|altogether|overall|in all|all|adding|adds?|share|make)\b", re.I)
-GAP = re.compile(
-    r"\b(?:higher|more|greater|larger|bigger|above|longer|rose|risen|grew|grown|increased?|climbed|gained|up"
-    r"|lower|less|fewer|smaller|below|shorter|cheaper|fell|fallen|dropped|decreased?|declined|shrank|down|sank"
-    r"|differ\w*|gap|lead\w*|ahead|behind|margin|than|by|saves?|saving|beats?|off|abstand|mehr|weniger|left|net"
-    r"|change\w*|growth|rise|drop|fall|increase|decrease|from)\b",
-    re.I,
-)
-RATIO = re.compile(
-    r"\b(?:times|factor|twice|half|double|ratio|fold|per|each|every|an?|as (?:much|many))\b|×|\d\s?x\b", re.I
-)
-PERCENT_OF = re.compile(r"(?:%|per ?cent|Prozent)\s+(?:of|von|de)\b", re.I)
-RATE_HEAD = re.compile(r"\|[^|\n]*\bper\b[^|\n]*\|")
-"""A column of a table in the answer that holds rates, such as "min per invoice"."""
 WHOLE = re.compile(
     r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|are|entre|von den|unter(?: den)?|alle"
     r"|(?:sur|tous) les|(?:de|todos) los)(?: the)?|\bthe|\bevery\b[^.;]{0,40}\()\s*$",
@@ -118,9 +106,9 @@ class FigureCheck(AnswerReading):
         names = clause.names
         own = self.subject.ids if self.subject else frozenset[str]()
         if not names:
-            known = own.union(*(name.ids for name in memory))
-            rows = clause.cited_ids or known or frozenset(self.claims.cited)
-            yield lambda figure: frozenset(self.ground.records) if OTHERS.search(clause.masked) else rows
+            # Without a name or a row it is open of whom it speaks: of any row.
+            is_open = not clause.cited_ids or OTHERS.search(clause.masked)
+            yield lambda figure: frozenset(self.ground.records) if is_open else clause.cited_ids
             return
         last = memory[-1].ids if memory else own
         yield lambda figure: clause.rows_before(figure.start) or last or clause.rows_after(figure.end)
@@ -153,7 +141,9 @@ class FigureCheck(AnswerReading):
             rows |= {clause.sole_id}  # "B's stock grows by 5 if A closes [o2.r1]", where o2.r1 is A's
         if THAT_OF.match(clause.masked[figure.end :]):
             rows = clause.rows_after(figure.end)
-        elif not self.is_beside_name(figure, clause):  # Which name it belongs to is open.
+        elif not (
+            self.is_beside_name(figure, clause) and ends_phrase(figure, clause)
+        ):  # Which name it belongs to is open.
             rows |= {cited} if cited else frozenset()
             if len(clause.names) > 1 and not cited and "respectively" not in clause.masked:
                 rows |= clause.name_ids
@@ -177,7 +167,8 @@ class FigureCheck(AnswerReading):
             return False
         if (own := clause.cited_for(figure)) and own in clause.rows_before(figure.start):
             return True  # "Elm has 3 of them [o1.r2]", where o1.r2 is Elm's
-        return figure.digits > 1 or bool(figure.unit or clause.heads) or before.rstrip().endswith(("X (", "X:"))
+        is_of_name = figure.digits > (1 if len(clause.names) == 1 else 2)
+        return is_of_name or bool(figure.unit or clause.heads or self.is_sure(figure, clause))
 
     def is_beside_name(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether the figure follows a name at once, and is not one of two set against each other."""
@@ -186,16 +177,26 @@ class FigureCheck(AnswerReading):
             return False
         names = [name for name in clause.names if 0 <= figure.start - name.end <= 25]
         between = before[names[-1].end :] if names else ""
-        return bool(names) and not re.search(r"\d|[,;]\s+(?:and|und|et|y|e|while)\b|\s{6,}", between)
+        return bool(names) and not re.search(r"\d|[,;]\s+(?!with\b|at\b|whose\b|which\b)[A-Za-z]|\s{6,}", between)
 
     def is_explained(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether the figure ends a range, or is of the question, a count of rows or a calculation."""
-        wanted = self.noun_columns(figure, clause)
+        wanted, cells = self.noun_columns(figure, clause), self.cells(figure, clause)
         columns = [column for column in self.ground.columns if not wanted or column.name in wanted]
+        if figure.unit and figure.unit != "%":
+            columns = [column for column in columns if column.unit == figure.unit] or columns
+        elif figure.digits < 4:
+            columns = [column for column in columns if self.is_spoken_of(column)]
+        own = clause.name_ids | clause.cited_ids
+        # "0.2 %" where the row says 0.2, a share.
+        is_share = figure.unit == "%" and any(cell.id in own and cell.value < 1 for cell in cells)
+        is_count = not figure.unit and figure.meanings[0].room >= 0.5 and self.is_sure(figure, clause)
+        if figure.digits < 2 and (is_share or is_count):
+            columns = []
         return bool(
-            RANGE.search(before := clause.masked[: figure.start])
+            self.is_in_range(figure, clause)
             # "The other three have fewer than 2,500 each"
-            or (BOUND.search(before) and OF_THE_REST.search(before) and self.cells(figure, clause))
+            or (BOUND.search(before := clause.masked[: figure.start]) and OF_THE_REST.search(before) and cells)
             or self.in_question(figure, clause)
             or (not wanted and self.may_count(figure, clause))
             or any(self.from_column(figure, column, clause) for column in columns)
@@ -203,6 +204,24 @@ class FigureCheck(AnswerReading):
             or self.is_written_out(figure, clause)
             or (self.ranking and fits(figure, *(option.outcome for option in self.ranking.options)))
         )
+
+    def is_in_range(self, figure: Quantity, clause: Clause) -> bool:
+        """Return whether the figure is an end of a range that holds a number of the rows, or one of no amounts."""
+        at = clause.figures.index(figure)
+        for low, high in pairwise(clause.figures[max(0, at - 1) : at + 2]):
+            if not RANGE.search(clause.masked[: high.start]):
+                continue
+            scale = high.meanings[0].room * 1.001
+            ends = sorted((abs(low.meanings[0].value), abs(high.meanings[0].value)))
+            rows = clause.name_ids | clause.cited_ids or frozenset(self.ground.records)
+            inside = self.ground.between(ends[0] - scale, ends[1] + scale)
+            return high.unit == "%" or not high.unit or any(cell.id in rows for cell in inside)
+        return False
+
+    def is_spoken_of(self, column: NumberColumn) -> bool:
+        """Return whether the answer is decided by a column, or it or the question has a word of its name."""
+        spoken = f"{self.claims.because} {self.claims.runner_up} {self.question}".lower()
+        return column is self.deciding or any(word in spoken for word in split_name(column.name))
 
     def in_question(self, figure: Quantity, clause: Clause) -> bool:
         source = f"{self.question}\n{self.known}"
@@ -215,8 +234,18 @@ class FigureCheck(AnswerReading):
         )
 
     def is_written_out(self, figure: Quantity, clause: Clause) -> bool:
-        """Return whether a calculation in the text gives it, or starts from it and a cited row holds it."""
+        """Return whether a calculation in the text gives it, or starts from it and a cited row holds it.
+
+        So does a difference of figures beside it, which may be rounded.
+        """
         is_cited = any(cell.id in self.claims.cited for cell in self.ground.cells_with(figure))
+        written = [
+            known.meanings[0].value
+            for known in clause.figures
+            if known.unit == figure.unit != "" and known is not figure
+        ]
+        if fits(figure, *(a - b for a, b in permutations(written, 2) if a != b)):
+            return True
         return any(
             # Results are cut off as often as rounded: 172.9027 is written as 172.902.
             any(abs(abs(one.value) - abs(calculation.value)) <= 2 * one.room for one in figure.meanings)
@@ -328,56 +357,55 @@ class FigureCheck(AnswerReading):
         return [*first, *sorted(ids - {*first})]
 
     def from_column(self, figure: Quantity, column: NumberColumn, clause: Clause) -> bool:
-        """Return whether a whole column, or one column of rows that the answer names, gives the figure."""
-        text, because, total, count = clause.masked, self.claims.because, column.total, len(column.numbers)
+        """Return whether one column of rows that the answer names gives the figure: by a sum, mean, gap or ratio.
+
+        No word of the clause is asked for which: people have more words for these than any list.
+        """
         # All pairs of many rows would give nearly any figure, and take long.
         own = [column.by_id[id] for id in self.own_rows(clause) if id in column.by_id][:MOST_ROWS]
-        is_beside = self.is_beside_name(figure, clause)
-        near = clause.rows_before(figure.start) if is_beside else clause.name_ids
-        first = [column.by_id[id] for id in sorted(near) if id in column.by_id] or own
+        total, count = column.total, len(column.numbers)
         sums = [math.fsum(numbers[:size]) for numbers in (own, column.largest) for size in range(2, len(numbers) + 1)]
-        others = own if count > 3 and OF_THE_REST.search(because) else []
-        left = [total - less for less in [*others, *(math.fsum(others[:size]) for size in range(2, len(others) + 1))]]
-        means = [column.mean, *((total - less) / (count - 1) for less in others)]
-        has_noun = bool(self.noun_columns(figure, clause))
-        states_percent = any(shown.unit == "%" for shown in self.ground.columns)
-        is_other = column.unit != "%" and len(clause.names) > 1
-        if figure.unit == "%" and (is_other or not states_percent or GAP.search(text)):
-            shares = [100 * part / total for part in [*first, *sums, *left]] if total else []
-            pairs = [(a, b) for a, b in [*product(first, [*own, *means]), *product(own, first)] if b]
-            is_part = TOTAL.search(text) or RATIO.search(text) or PERCENT_OF.search(because)
-            ratios = [100 * a / b for a, b in pairs if a < b and is_part]
-            if fits(figure, *shares, *ratios, *(100 * (a / b - 1) for a, b in pairs)):
+        left = [total - less for less in [*own, *sums]] if count > 3 else []
+        means = [column.mean, *((total - less) / (count - 1) for less in own if count > 2)]
+        means += [math.fsum(own) / len(own)] if own else []
+        known = [*own, *means, column.largest[0], min(column.numbers)]
+        is_sure = figure.unit == column.unit and self.is_sure(figure, clause)
+        if figure.digits < (4 if is_sure else 2) and (figure.unit != "%" or column.unit == "%"):
+            # So many results would give any short figure by chance.
+            own = known = own[:FEW_ROWS] if figure.unit != "%" or not is_sure else []
+            sums, left, means = [math.fsum(own[:2])], [], []
+        if figure.unit == "%":
+            parts = [100 * part / total for part in [*own, *sums, *left]] if total else []
+            ratios = [100 * a / b for a, b in [*product(own, known), *product(means, own)] if b]
+            parts += [a - b for a, b in permutations(parts[: len(own)], 2)]
+            if fits(figure, *parts, *ratios, *(ratio - 100 for ratio in ratios)):
                 return True
-        if figure.unit == column.unit or not (figure.unit and column.unit):
-            is_small = has_noun or (figure.digits < 2 and figure.meanings[0].room >= 0.5)
-            is_open = not is_small and not is_beside
-            has_mean, has_total = MEAN.search(text), TOTAL.search(text)
-            results = [*means, *([math.fsum(own) / len(own)] if own else [])] if has_mean or is_open else []
-            results += [total, *left] if has_total or is_open else []
-            results += sums if has_total else []
-            gaps = [a - b for a, b in product(first, [*own, *(means if has_mean else [])])]
-            results += gaps if GAP.search(text) or figure.is_signed or not is_small else []
-            if fits(figure, *results):
-                return True
-        if figure.unit or has_noun:
-            return False
-        extremes = [column.largest[0], min(column.numbers)] if OTHERS.search(text) else []
-        ratios = [a / b for a, b in [*product(first, [*own, *means, *extremes]), *product(own, first)] if b]
-        is_index = re.search(r"\bind(?:ex|ic)|=\s*100\b", because, re.I)
-        if is_index and fits(figure, *(100 * ratio for ratio in ratios)):
+        is_alike = figure.unit == column.unit or not (figure.unit and column.unit)
+        gaps = (a - b for a, b in product(own, known))
+        if is_alike and fits(figure, *gaps, *sums, *left, *means, *([total] if left else [])):
             return True
+        if figure.unit:
+            return False
+        ratios = [a / b for a, b in [*product(own, [*known, *left, total]), *product(known, own)] if b]
         value = figure.meanings[0].value
         is_about = figure.is_word and any(abs(ratio - value) < 0.5 for ratio in ratios)
-        return bool(RATIO.search(text)) and (fits(figure, *ratios) or is_about)
+        is_index = figure.digits > 1 or figure.meanings[0].room < 0.5
+        return is_about or fits(figure, *ratios, *(100 * ratio for ratio in ratios if is_index))
+
+    def is_sure(self, figure: Quantity, clause: Clause) -> bool:
+        """Return whether a figure surely states a number of a row.
+
+        It names the column, or nothing but a mark or citation follows it, and a name is before it or a row is cited.
+        """
+        noun = self.noun_columns(figure, clause)
+        is_placed = noun or self.is_beside_name(figure, clause) or clause.cited_for(figure)
+        return bool(is_placed) and ends_phrase(figure, clause, has_noun=bool(noun))
 
     def from_one_row(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether two figures of a row give it: a rate, a product, a difference."""
-        is_percent = figure.unit == "%"
-        is_ratio = RATIO.search(clause.masked) or (clause.heads and RATE_HEAD.search(self.claims.because))
-        is_gap, is_total = GAP.search(clause.masked), TOTAL.search(clause.masked)
-        if figure.digits < 3 and (not is_ratio or is_percent):
+        if figure.digits < 3 and self.is_sure(figure, clause):
             return False
+        is_percent = figure.unit == "%"
         rows = [self.ground.records[id] for id in self.own_rows(clause)[:MOST_ROWS] if id in self.ground.records]
         for (column, a), (divisor, b) in (
             pair for row in rows for pair in permutations(iterate_numeric_fields(row), 2)
@@ -386,11 +414,11 @@ class FigureCheck(AnswerReading):
             if is_key(column) or is_key(divisor) or not math.isfinite(a * b) or fits(figure, a, b):
                 continue
             units = {unit_of_column(column), unit_of_column(divisor)}
-            rates = [a / b * (100 if is_percent else 1)] if b and (is_ratio or is_percent) else []
+            rates = [a / b * (100 if is_percent else 1)] if b else []
             if fits(figure, *rates) and figure.unit in {"", "%"} | units:
                 return True
-            sums = [*([a - b] if is_gap else []), *([a + b] if is_total else [])] if len(units) == 1 else []
-            if figure.digits > 2 and fits(figure, *sums, *([a * b] if is_ratio else [])):
+            sums = [a - b, a + b] if len(units) == 1 else []
+            if figure.digits > 2 and fits(figure, *sums, a * b):
                 return True
         return False
 
@@ -432,6 +460,12 @@ class FigureCheck(AnswerReading):
         numbers = [cell for cell in cells if wanted or cell.value != 1]
         best = min(numbers, key=lambda cell: abs(math.log(cell.value / value)), default=None)
         return best if best and (wanted or abs(math.log(best.value / value)) < CLOSE) else None
+
+
+def ends_phrase(figure: Quantity, clause: Clause, has_noun: bool = False) -> bool:
+    """Return whether nothing but a mark, a citation or the end of the clause follows a figure, or its noun."""
+    noun = r"(?:[*]*\s+(?:of the |of )?[A-Za-z]{3,})?" if has_noun else ""
+    return re.match(noun + r"[*\"'`]*(?:\s{3}|\s*[,.;:)|\n(]|\s*$)", clause.masked[figure.end :]) is not None
 
 
 def find_nearby_words(text: str, figure: Quantity) -> set[str]:

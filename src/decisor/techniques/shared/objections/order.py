@@ -59,6 +59,16 @@ LIMITED = re.compile(
     r"|would|could|after|unlike|almost|nearly|open|closed|nothing|nobody|none|nor|neither)\b|n't\b",
     re.I,
 )
+LINKS = set(
+    re.findall(
+        r"\w+",
+        "is was are were be been has had have having with at of a an the its this which that s by in turn much far"
+        " still even also already clearly slightly well itself stands comes and figure value second about",
+    )
+)
+"""Words that link a name to what is said of it. Behind others somebody else may be meant."""
+SUPPOSED = re.compile(r"\b(?:if|unless|would|could|should|were it|drop(?:s|ped)? out|leaving|without|except)\b", re.I)
+"""Words of a clause about other candidates or figures than those of the rows."""
 COMPARATIVE = re.compile(
     r"\b(?:(?P<up>higher|more|greater|larger|bigger|longer|above|mehr|höher|más|mais)"
     r"|(?P<down>lower|less|fewer|smaller|shorter|cheaper|below|weniger|niedriger|menos))\b",
@@ -143,7 +153,7 @@ class OrderCheck(AnswerReading):
             if change and (change > 0) != bool(trend[0]["up"]):
                 yield Objection("direction", f"You wrote {trend[0].group()}, from {pair[0].text} to {pair[1].text}.")
         # Ranks and comparisons need a column of numbers that the answer is about.
-        if self.has_texts or not self.deciding:
+        if self.has_texts or not self.deciding or SUPPOSED.search(text):
             return
         yield from self.check_superlatives(clause, memory)
         yield from self.check_ranks(clause, memory, self.deciding)
@@ -212,7 +222,7 @@ class OrderCheck(AnswerReading):
             first = [find_owner(token, clause, is_after=False) for token in tokens]
             second = [find_owner(token, clause, is_after=True) for token in tokens]
             is_clear = len({name.start for name in first}) == len(tokens) and all(
-                token.is_verb or (0 <= token.start - name.end < 45 and not is_linked(token, after, clause))
+                token.is_verb or (is_next_to(name, token, clause) and not is_linked(token, after, clause))
                 for token, name, after in zip(tokens, first, second, strict=True)
             )
             readings = [first] if is_clear else [first, second]
@@ -271,7 +281,9 @@ class OrderCheck(AnswerReading):
         if NO_OTHER.search(before):
             yield from self.check_no_other(match, clause)
             return
-        if re.search(r"\b(?:no|not|never|rather|any|much|once|one|neither|nor|nothing|nobody)\s+$", before, re.I):
+        if re.search(
+            r"\b(?:rather|any|much|once|one)\s+$|\b(?:no|not|never|neither|nor|none|nothing|nobody)\b", before, re.I
+        ):
             return
         column = self.column_of(noun_phrase(tail))
         if column is None or re.match(r"\s+or\b", tail):
@@ -336,11 +348,15 @@ class OrderCheck(AnswerReading):
             # "Around 30 hours" may stand for 1.25 days.
             cells = self.ground.cells_with(figure)
             own = [cell.value for cell in cells if (table_of(cell.id), cell.column) == (column.table, column.name)]
-            return [(figure.text, next(iter(own), abs(figure.meanings[0].value)))]
+            # A short number may count rows: "9 are above the mean".
+            return [(figure.text, own[0])] if own and (figure.digits > 2 or figure.unit) else []
         said_for = re.match(r"\s+(?:for|für|para)\s+[*]*", text[match.end() :])
         after = [name for name in clause.names if said_for and name.start == match.end() + said_for.end()]
         if after or (before := said_before(start, clause)):
-            return column.values(after or before)
+            # "Between Oak and Elm the former is higher": of whom it is said is open, so every name counts, and
+            # nothing is sure.
+            is_open = not after and not is_said_of(before[0], start, clause)
+            return column.values([*clause.names, *self.recent(memory)] if is_open else after or before)
         if re.search(r"\b(?:all|the|every)\s+(?:others?|rest|remaining)\b", text[:start], re.I):
             known = {column.row_of(name) for name in [*clause.names, *self.recent(memory)]}
             rest = [value for row, value in column.by_id.items() if row not in known]
@@ -390,6 +406,12 @@ def find_owner(token: Rank, clause: Clause, is_after: bool) -> Mention:
     return [*after, *reversed(before)][0] if is_after else [*reversed(before), *after][0]
 
 
+def is_next_to(name: Mention, token: Rank, clause: Clause) -> bool:
+    """Return whether nothing but a few words and figures stand between a name and the rank after it."""
+    between = clause.masked[name.end : token.start]
+    return name.end <= token.start and len(between) < 45 and not re.search(r"[,;:–]\s|\s{6}", between)
+
+
 def is_linked(token: Rank, name: Mention, clause: Clause) -> bool:
     """Return whether nothing but a few words stand between a rank and the name after it."""
     between = clause.masked[token.end : name.start]
@@ -406,6 +428,16 @@ def said_before(at: int, clause: Clause) -> list[Mention]:
         r"[*'s]*(?:\s+(?!(?:and|but|so|y|et|und)\b)[^\W\d]+){0,5}\s+\W?", clause.masked[before[-1].end : at]
     )
     return before[-1:] if is_close else [before[-1], before[0]]
+
+
+def is_said_of(name: Mention, at: int, clause: Clause) -> bool:
+    """Return whether only words that link a name to what is said of it, and figures, stand between the two."""
+    between = clause.masked[name.end : at]
+    for figure in clause.figures:
+        if name.end <= figure.start and figure.end <= at:
+            low, high = figure.start - name.end, figure.end - name.end
+            between = between[:low] + " " * (high - low) + between[high:]
+    return LINKS.issuperset(re.findall(r"\w+", between.lower()))
 
 
 def is_gap(figure: Quantity, own: float, rival: float) -> bool:

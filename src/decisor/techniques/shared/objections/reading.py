@@ -558,8 +558,12 @@ class AnswerReading:
         ahead = re.search(r"([A-Za-z]\w+)[\s*\"`]*$", before)
         if ahead and not clause.heads and any(column.name == ahead[1] for column in self.ground.columns):
             return {ahead[1]}
-        match = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", after)
-        match = match or (HEAD.search(before) if not COUNTED.search(before) else None)
+        match, names = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", after), self.ground.column_names
+        head = HEAD.search(before) if match is None and not COUNTED.search(before) else None
+        # "In that order: 5,495" names no column orders.
+        match = match or (
+            head if head and any(head[1].lower() == split_name(name)[0] for name in names if split_name(name)) else None
+        )
         if clause.heads:
             at = len(SEPARATOR.findall(before))
             match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", clause.heads[at]) if at < len(clause.heads) else None
@@ -618,8 +622,13 @@ class AnswerReading:
 
 
 def widen(figure: Quantity, text: str) -> Quantity:
-    """Return the figure with more room if its text says that it is about right."""
-    if figure.is_word or not (ABOUT.search(text[: figure.start]) or LOOSE.match(text[figure.end :])):
+    """Return the figure with more room if it is round, or its text says that it is about right."""
+    size = abs(figure.meanings[0].value) if figure.meanings[0].room <= 0.5 else 0.0
+    # Zeros at the end are seldom exact, whatever the words around say.
+    last = rounded_to(size) if size == int(size) and "." not in figure.text else 1.0
+    is_round = last >= 100 or (last > 1 and size < 100 * last)
+    is_about = is_round or ABOUT.search(text[: figure.start]) or LOOSE.match(text[figure.end :])
+    if figure.is_word or not is_about:
         return figure
     meanings = []
     for meaning in figure.meanings:
@@ -633,10 +642,11 @@ def is_claim(figure: Quantity, text: str) -> bool:
     """Return whether a figure is more than the number of a list item, a rank or a label."""
     before, after = text[: figure.start], text[figure.end :]
     is_item = not before.strip(" -*(|") and re.match(r"[.)]\s", after)
-    if figure.digits < 3 and (LABELLED.search(before) or is_item):
+    is_time = re.search(r"\d:$", before) or re.match(r":\d\d\b", after)
+    if figure.digits < 3 and (LABELLED.search(before) or is_item or is_time):
         return False
     value = figure.meanings[0].value
-    if figure.text.lower() in ("zero", "one", "half") or value == 0 or (value == 100 and figure.unit == "%"):
+    if figure.text.lower() in ("zero", "one", "half") or value == 0 or (value == 100 and figure.digits == 3):
         return False
     return not (figure.is_word and not re.match(r"\s+[a-z]", after))
 
