@@ -138,6 +138,13 @@ CASES: list[tuple[str, str, str, str, str]] = [
         "SELECT s.name, COUNT(*) FROM cards c JOIN sets s ON s.code = c.set_code GROUP BY s.code",
     ),
     (
+        "misspelt_value",
+        'What does "Molimo, Maro-Sorcerer" cost?',
+        "",
+        "SELECT price FROM cards WHERE name = 'Molimo , Maro-Sorcerer'",
+        "SELECT price FROM cards WHERE name = 'Molimo, Maro-Sorcerer'",
+    ),
+    (
         "unfounded_value",
         "How many cards have a black border?",
         "",

@@ -43,6 +43,7 @@ PERIOD_UNIT = re.compile(
 )
 DATE = re.compile(r"\b(\d{1,4})[/.-](\d{1,2})[/.-](\d{1,4})\b")
 QUOTED = re.compile(r"(?<!\w)(?:\"([^\"]{2,80})\"|'([^'\"]{2,80})'(?!\w)|“([^”]{2,80})”)")
+VALUE = re.compile(r"(?<!\w)'(?:[^']|'(?=\w)|'')+'(?!\w)|\"[^\"]+\"|\b\d{4,8}\b")
 COLUMN = r"(?P<column>`[^`]+`|\"[^\"]+\"|[A-Za-z_]\w*)"
 LITERAL = r"'(?:[^']|'')*'(?!\w)|\"[^\"]*\"|[-+]?\d+(?:\.\d+)?\b|null\b"
 CONDITION = re.compile(
@@ -104,6 +105,18 @@ class AskedQuestion:
     def letters(self) -> str:
         """All three, letters and digits only."""
         return letters_only(f"{self.text} {self.rules} {self.vocabulary}")
+
+    @cached_property
+    def values(self) -> frozenset[str]:
+        """Quoted texts and long numbers of all three, letters and digits only."""
+        return frozenset(
+            letters_only(match[0]) for match in VALUE.finditer(f"{self.text} {self.rules} {self.vocabulary}")
+        )
+
+    @cached_property
+    def spelling(self) -> str:
+        """All three in lower case, with one blank between words."""
+        return " ".join(f"{self.text} {self.rules} {self.vocabulary}".split()).lower()
 
     @cached_property
     def numbers(self) -> tuple[float, ...]:

@@ -29,7 +29,7 @@ from decisor.databases.pitfalls.statement import Catalog, QueryReader, Statement
 from decisor.databases.pitfalls.stored_values import unstored_value
 from decisor.databases.pitfalls.text_dates import text_dates
 from decisor.databases.pitfalls.twins import twin_column
-from decisor.databases.pitfalls.values import unfounded_value
+from decisor.databases.pitfalls.values import misspelt_value, unfounded_value
 from decisor.databases.schema import WIDE, TableInfo
 from decisor.databases.schema_search import CheckQuery
 from decisor.errors import ToolError
@@ -51,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     ungrouped_column,
     key_as_number,
     twin_column,
+    misspelt_value,
     unfounded_value,
     lost_condition,
     lost_number,

@@ -1,10 +1,15 @@
-"""Texts of a query that the question does not speak of (unfounded_value).
+"""Texts of a query that the question does not speak of, or spells in another way.
 
     question: How many members major in Business?
     SELECT COUNT(*) FROM members WHERE major = 'Mathematics'
 
-Neither the question nor its rules have a word of the text. Short texts and yes or no stand for other words and are let
-pass.
+Neither the question nor its rules have a word of the text (unfounded_value). Short texts and yes or no stand for other
+words and are let pass.
+
+    question: ... of the card "Molimo, Maro-Sorcerer"
+    ... WHERE name = 'Molimo , Maro-Sorcerer'
+
+The question has the same letters with other signs or blanks between them (misspelt_value).
 """
 
 from __future__ import annotations
@@ -20,6 +25,20 @@ from decisor.types import Pitfall
 
 FLAGS = frozenset({"yes", "no", "true", "false", "none", "null", "unknown", "other"})
 PEOPLE = re.compile(r"(?<=\w )[A-Z][a-z]+(?:ish|ch|sh|ese|an|ans|i|ic)\b")
+MISSPELT = re.compile(r"\s[,.;:!?]|[^\x00-\x7f]")
+
+
+async def misspelt_value(rule_input: RuleInput) -> list[Pitfall]:
+    asked, pitfalls = rule_input.asked, []
+    for _, literal, node in rule_input.comparisons if asked else ():
+        value = literal.name.strip("%").lower()
+        is_same = len(letters_only(value)) >= 3 and letters_only(value) in asked.letters
+        is_pattern = isinstance(node, exp.Like | exp.ILike) and re.search("[%_]", value)
+        is_spelt = is_pattern or " ".join(value.split()) in asked.spelling
+        if is_same and not is_spelt and (MISSPELT.search(value) or letters_only(value) in asked.values):
+            text = "{} is spelt in another way than in the question. Copy the text as the question has it."
+            pitfalls.append(rule_input.pitfall("misspelt_value", node, text))
+    return pitfalls
 
 
 async def unfounded_value(rule_input: RuleInput) -> list[Pitfall]:
