@@ -389,7 +389,8 @@ class FigureCheck(AnswerReading):
         ratios = [a / b for a, b in [*product(own, [*known, *left, total]), *product(known, own)] if b]
         value = figure.meanings[0].value
         is_about = figure.is_word and any(abs(ratio - value) < 0.5 for ratio in ratios)
-        is_index = figure.digits > 1 or figure.meanings[0].room < 0.5
+        # Beside 100 each index is the number of another row.
+        is_index = (figure.digits > 1 or figure.meanings[0].room < 0.5) and not fits(figure, *own)
         return is_about or fits(figure, *ratios, *(100 * ratio for ratio in ratios if is_index))
 
     def is_sure(self, figure: Quantity, clause: Clause) -> bool:
