@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import hashlib
 import logging
 import signal
@@ -59,7 +60,7 @@ from decisor.server.users import ANYBODY, TOKEN_SECONDS, Session
 from decisor.session.pool import open_pool
 from decisor.system.extras import import_lab, logger
 from decisor.system.secrets import redact
-from decisor.system.tasks import collect_cycles_rarely
+from decisor.system.tasks import RARE_CYCLES, collect_cycles_rarely
 from decisor.version import __version__
 from decisor.views.markup import Html, csp_hash, join, read_static, tag
 
@@ -529,6 +530,7 @@ def show_log() -> None:
 def make_process_app(serving: ServerSettings) -> ASGIApp:
     """Build the application of one process of several."""
     show_log()
+    gc.set_threshold(*RARE_CYCLES)
     with contextlib.suppress(SetupError):
         return guarded_app(serving, [import_lab("evaluation_pages", "--evaluation").router])[0]
     return guarded_app(serving)[0]
