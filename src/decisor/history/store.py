@@ -164,7 +164,7 @@ class History:
     def change(self, number: int, owner: str, change: Callable[[PastRun], PastRun]) -> PastRun:
         """Change a run in one transaction and return it. change: function from the stored run to the new one."""
         with self.place.transaction() as tables:
-            run = change(self.one(tables, number, owner))
+            run = change(self.one(tables, number, owner, self.place.locking))
             dropped = self.put(tables, [run])
         self.place.drop_traces(dropped)
         return run
@@ -225,10 +225,10 @@ class History:
         with self.place.transaction() as tables:
             return self.one(tables, number, owner)
 
-    def one(self, tables: Tables, number: int, owner: str) -> PastRun:
-        """Read a run in a transaction; 0 is the last one."""
+    def one(self, tables: Tables, number: int, owner: str, locking: str = "") -> PastRun:
+        """Read a run in a transaction; 0 is the last one. locking: of the place, where the run is changed."""
         query = "SELECT number, run FROM run WHERE owner = ? AND (number = ? OR ? = 0) ORDER BY number DESC LIMIT 1"
-        row = tables.execute(query + self.place.locking, (owner, *[min(number, BEYOND)] * 2)).fetchone()
+        row = tables.execute(query + locking, (owner, *[min(number, BEYOND)] * 2)).fetchone()
         if row is None:
             if number:
                 raise SetupError(f"There is no run {number} in the history. See what there is: decisor history")

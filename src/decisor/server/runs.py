@@ -84,15 +84,15 @@ class NotThere(Exception):
 class Line(Protocol):
     """A line of runs, from which each process of a server takes some."""
 
-    async def begin(self, past: PastRun, order: Order, user: User, key: str) -> LiveRun:
-        """Put a run in line, and return it as it is here: an earlier one if the same person sent its key.
+    async def begin(self, prepared: Prepared, order: Order, user: User, key: str) -> LiveRun:
+        """Begin a run, or put it in line; return it as it is here: an earlier one if the same person sent its key.
 
         Raises Full if too many wait already.
         """
         ...
 
-    async def follow(self, past: PastRun) -> LiveRun:
-        """Return a run that is under way anywhere, as it is now."""
+    async def follow(self, past: PastRun) -> LiveRun | None:
+        """Return a run that is under way anywhere, as it is now; None if it ended elsewhere."""
         ...
 
     async def stop(self, live: LiveRun) -> None:
@@ -303,7 +303,7 @@ class Runs:
             sight=join_sights(sight, before.past.sight) if before else sight,
         )
         if self.jobs is not None:
-            return await self.jobs.begin(past, order, user, key)
+            return await self.jobs.begin(replace(prepared, past=past), order, user, key)
         number = await self.keeper.begin(past)
         # t1, t2, ...: names that no run of the history has.
         live = LiveRun(replace(past, number=number), str(number or f"t{next(self.unkept)}"), prepared.names)
@@ -375,26 +375,26 @@ class Runs:
 
         It is also raised if the run is another user's.
         """
-        live = self.live.get(id) if self.jobs is None else None
-        if live is not None and live.past.owner == user.name:
+        live = self.live.get(id)
+        if live is not None and live.past.owner == user.name and live.is_own:
             return live
-        if live is None and (number := parse_run_id(id)):
+        if (live is None or not live.is_own) and (number := parse_run_id(id)):
             return await self.of_history(number, user.name)
         # The run of another user gets the same answer as none.
         raise NotThere(f"There is no run {id[:80]!r}.")
 
     async def of_history(self, number: int, owner: str) -> LiveRun:
-        """Return a run of the history; raise NotThere if there is none."""
-        history = self.keeper.history
+        """Return a run of the history, or one that is under way in another process; raise NotThere if there is none."""
+        history, live = self.keeper.history, self.live.get(str(number)) if self.jobs else None
         try:
-            past = await asyncio.to_thread(history.read, number, owner)
-            if self.jobs is not None and past.state == "running":
-                live = await self.jobs.follow(past)
-                if not live.is_over or live.is_own:
+            # The store says that there is no such run of another owner.
+            is_known = live is not None and live.past.owner == owner
+            past = live.past if live and is_known else await asyncio.to_thread(history.read, number, owner)
+            if self.jobs is not None and (is_known or past.state == "running"):
+                if live := await self.jobs.follow(past):
                     return live
-                # It ended meanwhile elsewhere; what this process has of it may lack the last entries.
                 past = await asyncio.to_thread(history.read, number, owner)
-            entries = await asyncio.to_thread(history.entries, number, owner)
+            entries = await asyncio.to_thread(history.place.read_trace, number)
         except Unreachable:
             raise
         except SetupError as error:
