@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from decisor.errors import SetupError
 from decisor.history.place import MIGRATIONS, Rows, Tables
-from decisor.history.store import PAST_RUN, History, PastRun, delete_rows, insert_run
+from decisor.history.store import PAST_RUN, History, PastRun, json_of_run, searchable_text
 from decisor.system.extras import require_package
 from decisor.system.secrets import hide_password
 from decisor.system.serialization import json_text
@@ -192,8 +192,12 @@ class PostgresPlace:
     def __setstate__(self, url: str) -> None:
         self.__init__(url)  # type: ignore[misc]  # a process of its own has connections of its own
 
+    def reading(self) -> AbstractContextManager[PostgresTables]:
+        return self.transaction(autocommit=True)
+
     @contextmanager
-    def transaction(self) -> Iterator[PostgresTables]:
+    def transaction(self, autocommit: bool = False) -> Iterator[PostgresTables]:
+        """Open the tables for one transaction. autocommit: for one statement, which needs no BEGIN and COMMIT."""
         from psycopg import Error, OperationalError
         from psycopg_pool import PoolTimeout
 
@@ -201,8 +205,10 @@ class PostgresPlace:
             self.pool.open()
             with self.pool.connection() as connection:
                 if not self.is_ready:
+                    connection.autocommit = False
                     prepare_tables(connection)
                     self.is_ready = True
+                connection.autocommit = autocommit
                 yield PostgresTables(connection)
         except (OperationalError, PoolTimeout) as error:
             raise Unreachable(f"Cannot reach the store {self.name}: {error}. Is PostgreSQL up?") from error
@@ -222,7 +228,7 @@ class PostgresPlace:
 
     def read_trace(self, number: int) -> Sequence[TraceEntry]:
         query = "SELECT line FROM entry WHERE number = ? ORDER BY position"
-        with self.transaction() as tables:
+        with self.reading() as tables:
             rows = tables.execute(query, (number,)).fetchall()
         return list(read_entries(line for (line,) in rows))
 
@@ -256,32 +262,40 @@ class PostgresPlace:
         Raises:
             SetupError: the key began a run of another question, or too many wait.
         """
+        from psycopg.errors import UniqueViolation
+
         run = wish.past
-        with self.transaction() as tables:
-            number = insert_run(tables, run)
-            if wish.key:
-                statement = "INSERT INTO begun VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING number"
-                if tables.execute(statement, (run.owner, wish.key, wish.job, number)).fetchone() is None:
-                    query = "SELECT number, job FROM begun WHERE owner = ? AND key = ?"
-                    earlier, same = tables.execute(query, (run.owner, wish.key)).fetchone()
-                    if same != wish.job:
-                        raise SetupError("This Idempotency-Key began a run of another question: send a new one.")
-                    delete_rows(tables, [number])
-                    return int(earlier), False, False
-            # Who has many runs under way waits behind those who have few.
-            statement = """INSERT INTO live (number, job, owner, crowd, at_once, before, process, attempt)
-                SELECT ?, ?, ?, ?, ?, before, process, count(process) FROM (SELECT
-                    count(*) FILTER (WHERE owner = ?) AS before,
-                    CASE WHEN ? < ? + 2 * count(*) / ? THEN ?::integer END AS process
-                    FROM live HAVING count(*) < ?) AS line GROUP BY before, process RETURNING process"""
-            own = process or Process(0, MOST_IN_LINE, 1)
-            share = (own.count, OWN_SHARE, max(1, own.of_all), process and process.number)
-            values = (number, wish.job, run.owner, wish.crowd, wish.at_once, run.owner, *share, MOST_IN_LINE)
-            row = tables.execute(statement, values).fetchone()
-            if row is None:
-                raise LongLine(f"{MOST_IN_LINE:,} runs wait already: try again later.")
-            tell(tables, {"run": number, "owner": run.owner, "state": "waiting" if row[0] is None else "running"})
-        return number, True, row[0] is not None
+        # One statement, as each costs a message to PostgreSQL and back. Who has many runs under way waits behind those
+        # who have few.
+        statement = """WITH line AS (
+            SELECT count(*) FILTER (WHERE owner = ?) AS before,
+                CASE WHEN ? < ? + 2 * count(*) / ? THEN ?::integer END AS process FROM live HAVING count(*) < ?),
+        run AS (INSERT INTO run (owner, words, marked, run) SELECT ?, ?, 0, ? FROM line RETURNING number),
+        key AS (INSERT INTO begun SELECT owner, key, ?, number FROM run, (VALUES (?, ?)) AS sent (owner, key)
+            WHERE key <> ''),
+        put AS (INSERT INTO live (number, job, owner, crowd, at_once, before, process, attempt)
+            SELECT number, ?, ?, ?, ?, before, process, (process IS NOT NULL)::integer FROM run, line
+            RETURNING number, owner, process)
+        SELECT number, process IS NOT NULL, pg_notify(?, json_build_object('run', number, 'owner', owner, 'state',
+            CASE WHEN process IS NULL THEN 'waiting' ELSE 'running' END)::text) FROM put"""
+        own = process or Process(0, MOST_IN_LINE, 1)
+        of_line = (run.owner, own.count, OWN_SHARE, max(1, own.of_all), process and process.number, MOST_IN_LINE)
+        of_key = (wish.job, run.owner, wish.key)
+        of_live = (wish.job, run.owner, wish.crowd, wish.at_once, CHANNEL)
+        values = (*of_line, run.owner, searchable_text(run), json_of_run(run), *of_key, *of_live)
+        with self.transaction(autocommit=True) as tables:
+            try:
+                row = tables.execute(statement, values).fetchone()
+            except UniqueViolation:
+                query = "SELECT number, job FROM begun WHERE owner = ? AND key = ?"
+                number, job = tables.execute(query, (run.owner, wish.key)).fetchone()
+                if job != wish.job:
+                    raise SetupError("This Idempotency-Key began a run of another question: send a new one.") from None
+                return number, False, False
+        if row is None:
+            raise LongLine(f"{MOST_IN_LINE:,} runs wait already: try again later.")
+        number, is_own, _ = row
+        return number, True, is_own
 
     def take(self, process: int) -> Taken | None:
         """Take the next run that waits, for this process; None if there is none."""
@@ -409,17 +423,17 @@ class PostgresPlace:
             store_reply(tables, number, kind, which, text)
 
     def replies(self, number: int) -> Mapping[tuple[str, int], str]:
-        with self.transaction() as tables:
+        with self.reading() as tables:
             return read_replies(tables, number)
 
     def bought(self, number: int) -> Mapping[str, str]:
         """Return the replies that LLMs gave a run, as JSON by key."""
-        with self.transaction() as tables:
+        with self.reading() as tables:
             return dict(tables.execute("SELECT key, reply FROM bought WHERE number = ?", (number,)).fetchall())
 
     def keep_bought(self, replies: Sequence[tuple[int, str, str]]) -> None:
         """Keep replies of LLMs: number of the run, key, and JSON."""
-        with self.transaction() as tables:
+        with self.transaction(autocommit=True) as tables:
             rows = [{"number": number, "key": key, "reply": reply} for number, key, reply in replies]
             insert_all = "INSERT INTO bought SELECT * FROM json_populate_recordset(null::bought, ?)"
             tables.execute(f"{insert_all} ON CONFLICT DO NOTHING", [json_text(rows)])
@@ -432,12 +446,12 @@ class PostgresPlace:
 
     def session(self, digest: str) -> str:
         """Return the session of a cookie, '' if there is none."""
-        with self.transaction() as tables:
+        with self.reading() as tables:
             row = tables.execute("SELECT session FROM session WHERE digest = ?", (digest,)).fetchone()
         return str(row[0]) if row else ""
 
     def sessions(self) -> list[str]:
-        with self.transaction() as tables:
+        with self.reading() as tables:
             rows = tables.execute("SELECT session FROM session WHERE ends > ?", (time.time(),)).fetchall()
         return [text for (text,) in rows]
 
