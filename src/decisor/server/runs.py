@@ -144,8 +144,10 @@ class Runs:
         if self.serving.takes_files:
             self.uploads.open()
 
-    def connections(self, user: User) -> tuple[str, ...]:
+    async def connections(self, user: User) -> tuple[str, ...]:
         """Return the connections that a user may ask of."""
+        if self.serving.takes_files:
+            await self.uploads.look(user)
         return tuple(name for name in self.pool.members if may_use(user, name, self.pool))
 
     def uses(self, name: str) -> bool:
@@ -213,7 +215,7 @@ class Runs:
                 return await self.prepare_resumption(user, body, await self.find(user, order.before))
 
     async def prepare_question(self, user: User, body: AskBody) -> Prepared:
-        names = choose_connections(body.connections, self.connections(user))
+        names = choose_connections(body.connections, await self.connections(user))
         request = request_of_body(body, self.serving, user)
         if not request.question:
             raise SetupError("What is to be decided? The question is empty.")
@@ -233,7 +235,7 @@ class Runs:
     async def prepare_resumption(self, user: User, body: HowToRun, before: LiveRun) -> Prepared:
         if before.state not in ("stopped", "failed"):
             raise SetupError("This run was not interrupted: there is nothing to go on with.")
-        names = choose_connections(before.connections, self.connections(user))
+        names = choose_connections(before.connections, await self.connections(user))
         old, start = before.past, next(events_of(before.entries, RunStart), None)
         question = start.question if start else old.question
         kept = read_kept_request(old.inputs).settings
@@ -267,7 +269,7 @@ class Runs:
         if start := next(events_of(before.entries, RunStart), None):
             user.technique(start.technique)
         request, edit = request_of_body(body, self.serving, user), edit_of(body)
-        names = choose_connections(before.connections, self.connections(user))
+        names = choose_connections(before.connections, await self.connections(user))
         past = PastRun(before.past.question, technique=before.past.technique, edit=edit.texts())
 
         request = await self.limit(user, request)
@@ -575,7 +577,7 @@ async def save_record_approval(runs: Runs, user: User, id: str, body: RecordAppr
 async def verify_live_run(runs: Runs, user: User, id: str) -> Verification:
     """Compute a decision again on the data of today, as this user may see them."""
     live = await find_readable_run(runs, user, id)
-    names = choose_connections(live.connections, runs.connections(user))
+    names = choose_connections(live.connections, await runs.connections(user))
     runs.places.check()
     async with runs.places.one(user.name):
         return await verify_trace(live.entries, await runs.pool.data(names, user.reader))
