@@ -131,7 +131,7 @@ OTHERS: Parts = {
     "keys in the system's keyring": ("keyring", "keyring"),
     "spans of OpenTelemetry": ("opentelemetry.sdk", "otel"),
     "sign-in of an organisation": ("authlib", "identity"),
-    "a server of several processes": ("procrastinate", "cluster"),
+    "a server of several processes": ("psycopg_pool", "cluster"),
     "lab (decisor eval, report, bench, train)": ("rapidfuzz", "lab"),
     "evaluations on a cluster (Ray)": ("ray", "ray"),
 }

@@ -340,7 +340,7 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
         async with open_pool(serving.sources) as pool:
             keeper = HistoryWriter(serving.history)
             runs = state.open_runs = Runs(serving, pool, keeper)
-            writing = [asyncio.create_task(work) for work in (keeper.work(), runs.budgets.work())]
+            writing = [asyncio.create_task(work) for work in (keeper.work(), runs.budgets.work(), runs.close_idle())]
             try:
                 async with open_line(runs):
                     yield

@@ -63,6 +63,8 @@ from decisor.views.transcript import format_story
 
 Work = Callable[[Data, Attachments], Awaitable[object]]
 STOP_SECONDS = 2.0
+IDLE_SECONDS = 900.0
+"""After how long a person's own connections are closed; the next question opens them."""
 STORY_WIDTH = 100
 """Characters of a line of a story in Markdown."""
 MOST_UNKEPT = 200
@@ -153,6 +155,13 @@ class Runs:
     def uses(self, name: str) -> bool:
         """Return whether a run under way asks a connection."""
         return any(name in live.connections for live in self.live.values() if not live.is_over)
+
+    async def close_idle(self) -> None:
+        """Close the connections of people who ask nothing, for ever."""
+        while True:
+            await asyncio.sleep(IDLE_SECONDS / 4)
+            busy = {live.past.owner for live in self.live.values() if live.is_own and not live.is_over}
+            await self.pool.close_idle(IDLE_SECONDS, busy)
 
     async def ask(self, user: User, body: AskBody) -> LiveRun:
         """Begin a run of a question. Raises as ``prepare`` and ``begin``."""
