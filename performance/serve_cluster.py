@@ -7,7 +7,8 @@ Needs decisor[serve,cluster] and PostgreSQL's initdb; its own PostgreSQL lies in
 A run has 4 calls of an LLM that answers after 100 ms (in this process) and 3 SQLite queries through the sandbox.
 
 CPU: of all processes of a server without PostgreSQL, for each run of ``--runs`` at once, 50 of them watched by a stream
-each. Rounds of both take turns, and of each the smallest counts. Bar: 1.3 times.
+each. Both servers work at the same time, so that whatever else the machine does weighs on both alike; each has begun to
+the end and done as many runs before. The median of the rounds' ratios counts. Bar: 1.3 times.
 
 Kills: runs are asked for all the time, and a serving process is killed (SIGKILL) every six seconds, ``--kills`` times.
 Counted are runs that are lost (no run answers to a key that was sent), stuck (not over a minute after the last kill),
@@ -37,6 +38,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import aiohttp
@@ -207,15 +209,28 @@ async def server(folder: Path, llm: str, *words: str) -> AsyncIterator[Server]:
             await asyncio.to_thread(process.wait, 60)
 
 
-async def cpu_of_a_run(one: Server, runs: int, name: str) -> float:
-    await one.ended([await one.ask(f"{QUESTION} Warm {name} {number}") for number in range(8)], 60)
+async def cpu_of_a_run(one: Server, runs: int) -> float:
     began = one.cpu()
-    ids = list(await asyncio.gather(*(one.ask(f"{QUESTION} {name} {number}") for number in range(runs))))
+    ids = list(await asyncio.gather(*(one.ask(f"{QUESTION} {began} {number}") for number in range(runs))))
     await asyncio.gather(*map(one.watch, ids[:STREAMS]))
     states = await one.ended(ids, 300)
     if states != Counter(finished=runs, stuck=0):
-        raise RuntimeError(f"{name}: {dict(states)}")
+        raise RuntimeError(f"{one.url}: {dict(states)}")
     return 1000 * (one.cpu() - began) / runs
+
+
+async def compare_cpu(servers: list[Server], runs: int) -> list[float]:
+    """Return the CPU of a run of each server, which work at the same time."""
+    for one in servers:
+        # Until it does nothing: all its processes have begun.
+        before = -1.0
+        while one.cpu() - before > 0.3:
+            before = one.cpu()
+            await asyncio.sleep(4)
+    for _ in range(2):
+        cpu = await asyncio.gather(*(cpu_of_a_run(one, runs) for one in servers))
+        await asyncio.sleep(3)
+    return list(cpu)
 
 
 async def kill_processes(one: Server, llm: CountingLLM, kills: int) -> None:
@@ -258,18 +273,20 @@ async def measure(options: argparse.Namespace, folder: Path) -> None:
         db.executemany("INSERT INTO goods VALUES (?, ?)", [(f"good {n}", n * 1.5) for n in range(1, 1001)])
     database = Postgres(folder)
     several = ("--store", database.url, "--workers", str(options.workers))
-    kinds: dict[str, tuple[str, ...]] = {"one process": (), f"{options.workers} processes": several}
-    best: dict[str, float] = {}
+    ratios = list[float]()
     try:
-        for turn in range(options.rounds):
-            for name, words in kinds.items():
-                async with llm_server() as (_, url), server(folder, url, *words) as one:
-                    cpu = await cpu_of_a_run(one, options.runs, f"{name} {turn}")
-                best[name] = min(cpu, best.get(name, cpu))
-                print(f"{name}: {cpu:.1f} ms CPU a run, load {os.getloadavg()[0]:.1f}", flush=True)
-        if best:
-            first, second = best.values()
-            print(f"ratio {second / first:.2f} (bar 1.3)", flush=True)
+        for _ in range(options.rounds):
+            async with (
+                llm_server() as (_, url),
+                server(folder, url) as alone,
+                server(folder, url, *several) as together,
+            ):
+                first, second = await compare_cpu([alone, together], options.runs)
+            ratios.append(second / first)
+            load = f"load {os.getloadavg()[0]:.1f}"
+            print(f"one process {first:.1f} ms, {options.workers} processes {second:.1f}: {ratios[-1]:.2f}, {load}")
+        if ratios:
+            print(f"ratio {median(ratios):.2f} (bar 1.3)", flush=True)
         async with llm_server() as (llm, url), server(folder, url, *several) as one:
             if options.kills:
                 await kill_processes(one, llm, options.kills)

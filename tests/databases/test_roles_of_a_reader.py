@@ -95,6 +95,30 @@ async def test_each_person_reads_what_their_role_may_in_a_worker_of_their_own(po
         assert len(pool.open) == 2
 
 
+async def test_what_is_open_for_a_person_is_closed_when_it_is_idle_and_opens_again(postgres: str) -> None:
+    async with open_pool(shop(postgres, "{user}")) as pool:
+        for reader in (ANN, BOB):
+            await read(pool, reader, ORDERS)
+        workers = sessions_of(postgres)
+        await pool.close_idle(60.0, set())
+        assert sessions_of(postgres) == workers == 2
+        # Ann has a run under way.
+        await pool.close_idle(0.0, {A})
+        assert [reader for _, reader in pool.open] == [ANN] and sessions_of(postgres) == 1
+        assert await asyncio.gather(*(read(pool, one, ORDERS) for one in (ANN, BOB))) == [[[1]], [[2]]]
+
+
+def sessions_of(url: str) -> int:
+    """Count the sessions of the account that the server signs in by."""
+    import psycopg
+
+    with psycopg.connect(POSTGRES) as connection:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE usename = %s AND datname = %s"
+        row = connection.execute(query, (GATE, url.rpartition("/")[2].partition("?")[0])).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 async def test_a_role_is_a_name_with_a_part_of_the_persons_or_one_for_all(postgres: str) -> None:
     async with open_pool(shop(postgres, "app_{user}")) as pool:
         assert await read(pool, ANN, ORDERS) == [[3]]

@@ -50,7 +50,7 @@ def test_runs_that_are_written_meanwhile_come_back_whole(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     with ExitStack() as stack:
         if kind == "postgresql":
-            pytest.importorskip("procrastinate")
+            pytest.importorskip("psycopg_pool")
         place = places(stack, tmp_path / "data" / "decisor", kind)
         history = History(place)
         first = make_run(history, "first")
@@ -152,7 +152,7 @@ def test_names_that_lead_out_of_the_folder_do_not(tmp_path: Path) -> None:
 
 
 def test_programs_of_postgresql_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("procrastinate")
+    pytest.importorskip("psycopg_pool")
     with postgres_database(()) as url:
         place = PostgresPlace(url)
         monkeypatch.setenv("PATH", str(tmp_path))

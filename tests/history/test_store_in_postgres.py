@@ -107,7 +107,10 @@ def test_a_process_that_lost_a_run_changes_nothing_more(postgres: PostgresPlace)
             trace.add(event)
         with postgres.transaction() as tables:
             tables.execute("INSERT INTO live (number, job) VALUES (?, ?)", (keeping.number, "{}"))
-        first, second = postgres.take(keeping.number), postgres.take(keeping.number)
+        first = postgres.take(1)
+        assert postgres.take(2) is None and postgres.find_strays(1, [keeping.number]) == ({keeping.number}, 0)
+        assert postgres.release_strays(2, [], [keeping.number]) == [keeping.number]
+        second = postgres.take(2)
     assert first is not None and second is not None and (first.attempt, second.attempt) == (1, 2)
     past = replace(second.past, state="answered", answer="elm", usage=Usage())
 
@@ -119,7 +122,7 @@ def test_a_process_that_lost_a_run_changes_nothing_more(postgres: PostgresPlace)
     assert postgres.news_since([(keeping.number, 0, 0)]) == {keeping.number: (2, "", [])}
     assert postgres.publish(history, [news(2)], [past]) == set()
     assert history.read(keeping.number, "ann").answer == "elm" and len(history.entries(keeping.number, "ann")) == 2
-    assert postgres.take(keeping.number) is None and not postgres.news_since([(keeping.number, 0, 0)])
+    assert postgres.take(1) is None and not postgres.news_since([(keeping.number, 0, 0)])
 
 
 def test_only_what_is_new_of_runs_is_read_and_all_of_a_new_attempt(postgres: PostgresPlace) -> None:
@@ -129,7 +132,7 @@ def test_only_what_is_new_of_runs_is_read_and_all_of_a_new_attempt(postgres: Pos
         number = history.begin(PastRun(Question(text)))
         with postgres.transaction() as tables:
             tables.execute("INSERT INTO live (number, job) VALUES (?, ?)", (number, "{}"))
-        postgres.take(number)
+        postgres.take(1)
         postgres.publish(history, [News(number, 1, 0, entries, text)], [])
         numbers.append(number)
 
@@ -139,9 +142,10 @@ def test_only_what_is_new_of_runs_is_read_and_all_of_a_new_attempt(postgres: Pos
 
     one, two = numbers
     assert counts((one, 1, 0), (two, 1, 3), (99, 0, 0)) == {one: (1, "One?", 4), two: (1, "Two?", 1)}
-    postgres.take(two)
+    postgres.leave(1)
+    assert [taken.past.number for taken in (postgres.take(2), postgres.take(2)) if taken] == [one, two]
     postgres.publish(history, [News(two, 2, 0, entries[:2], "")], [])
-    assert counts((one, 1, 4), (two, 1, 4)) == {one: (1, "One?", 0), two: (2, "", 2)}
+    assert counts((one, 1, 4), (two, 1, 4)) == {one: (2, "", 0), two: (2, "", 2)}
 
 
 def test_many_processes_make_the_tables_at_once() -> None:

@@ -328,7 +328,7 @@ def test_nobody_reads_or_changes_what_is_anothers(tmp_path: Path, store: str, ea
     with ExitStack() as stack:
         place: Place = History(tmp_path / "history").place
         if store == "postgresql":
-            pytest.importorskip("procrastinate")
+            pytest.importorskip("psycopg_pool")
             place = PostgresPlace(stack.enter_context(postgres_database(())))
         url = stack.enter_context(serve_threaded(reply))
         mine = stack.enter_context(victim(tmp_path, place, url))

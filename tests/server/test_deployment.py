@@ -72,7 +72,7 @@ def test_secrets_are_files_and_every_service_says_whether_it_is_well() -> None:
 
 
 def test_a_store_is_named_by_a_file_of_services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("procrastinate")
+    pytest.importorskip("psycopg_pool")
     with postgres_database(()) as url:
         host, port, name = re.findall(r"@([\d.]+):(\d+)/(\w+)", url)[0]
         lines = ["[decisor]", f"host={host}", f"port={port}", f"dbname={name}", "user=postgres", "password=any"]

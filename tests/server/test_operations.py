@@ -153,7 +153,7 @@ def test_a_run_is_a_span_of_the_trace_of_its_request(
     with ExitStack() as stack:
         place: Any = tmp_path / "history"
         if store == "postgresql":
-            pytest.importorskip("procrastinate")
+            pytest.importorskip("psycopg_pool")
             place = PostgresPlace(stack.enter_context(postgres_database(())))
         serving = ServerSettings(sources(tmp_path), {"m": f"m@{url}"})
         site = stack.enter_context(served(serving, History(place)))
@@ -177,7 +177,7 @@ def test_a_run_is_a_span_of_the_trace_of_its_request(
 
 def test_a_server_whose_store_is_away_is_not_ready_and_says_so(tmp_path: Path, url: str) -> None:
     psycopg = pytest.importorskip("psycopg")
-    pytest.importorskip("procrastinate")
+    pytest.importorskip("psycopg_pool")
     with postgres_database(()) as store, psycopg.connect(f"{POSTGRES}/postgres", autocommit=True) as admin:
         serving = ServerSettings(sources(tmp_path), {"m": f"m@{url}"})
         with served(serving, History(PostgresPlace(store))) as site:
@@ -201,7 +201,7 @@ def test_a_server_whose_store_is_away_is_not_ready_and_says_so(tmp_path: Path, u
 
 @pytest.mark.slow
 def test_one_process_tells_the_figures_of_all(tmp_path: Path, url: str) -> None:
-    pytest.importorskip("procrastinate")
+    pytest.importorskip("psycopg_pool")
     with postgres_database(()) as store:
         command = [sys.executable, "-m", "decisor", "serve", "--store", store, "--workers", "2", "--port", "0"]
         command += ["--db", sources(tmp_path).places[0].place, "--llm", f"m@{url}", "--no-browser"]

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,12 +19,13 @@ import pytest
 from decisor.history.postgres import PostgresPlace
 from decisor.history.store import History
 from decisor.server.settings import ServerSettings
-from decisor.server.users import User, Users, digest_of_token
+from decisor.server.users import GroupBudget, User, Users, digest_of_token
 from server.serving import SOON, Served, names, planner, served, sources
 from servers.openai_server import completion, serve_app
 from servers.sql_databases import postgres_database
 
-pytest.importorskip("procrastinate")
+pytest.importorskip("psycopg_pool")
+BYTES = {"content-type": "application/octet-stream"}
 
 
 @dataclass
@@ -33,8 +34,11 @@ class SlowLLM:
 
     seconds: float = 0.0
     url: str = ""
+    plays: Callable[[dict[str, Any]], str] = field(default_factory=planner)
     asked: list[str] = field(default_factory=list)
     delivered: list[str] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
 
     async def chat(self, request: Any) -> Any:
         import asyncio
@@ -44,8 +48,11 @@ class SlowLLM:
         body = await request.json()
         prompt = "\n".join(str(message["content"]) for message in body["messages"])
         self.asked.append(prompt)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(self.seconds)
-        response = web.json_response(completion(body, planner()(body), "m"))
+        self.at_once -= 1
+        response = web.json_response(completion(body, self.plays(body), "m"))
         await response.prepare(request)
         await response.write_eof()
         self.delivered.append(prompt)
@@ -193,6 +200,61 @@ def test_a_server_that_ends_gives_its_runs_back(store: str, tmp_path: Path) -> N
             usage = [other.run(id)["usage"]["calls"] for id in ids]
     assert usage == [2, 2, 2]
     assert Counter(llm.delivered).most_common(1)[0][1] == 1
+
+
+def test_a_run_in_line_is_stopped_at_once_by_any_server(store: str, tmp_path: Path) -> None:
+    with slow_llm(2.0) as llm:
+        few: dict[str, Any] = {"at_once": 1}
+        with site(store, tmp_path / "a", llm, **few) as one, site(store, tmp_path / "b", llm, **few) as other:
+            first = [one.ask(question=f"Which site for {name}?")["id"] for name in ("Ann", "Bob")]
+            one.until(lambda: len(llm.asked), lambda count: count == 2)
+            waiting = [one.ask(question=f"Which site for {name}?")["id"] for name in ("Eve", "Joe")]
+            assert {one.run(id)["state"] for id in waiting} == {"waiting"}
+            began = time.monotonic()
+            for place, id in zip((one, other), waiting, strict=True):
+                assert place.client.post(f"/api/runs/{id}/stop", json={}).json()["state"] == "stopped"
+            assert time.monotonic() - began < 2.0
+            assert {place.run(id)["state"] for id in waiting for place in (one, other)} == {"stopped"}
+            assert [other.ended(id)["state"] for id in first] == ["finished"] * 2
+    assert not [prompt for prompt in llm.asked if "Eve" in prompt or "Joe" in prompt]
+
+
+def test_a_crowd_has_only_some_runs_at_once_on_all_servers(store: str, tmp_path: Path) -> None:
+    users = {digest_of_token("ann"): User("ann", budgets=(("team", GroupBudget(at_once=2)),))}
+    with slow_llm(0.3) as llm:
+        more: dict[str, Any] = {"users": Users(users)}
+        with site(store, tmp_path / "a", llm, **more) as one, site(store, tmp_path / "b", llm, **more) as other:
+            for place in (one, other):
+                place.client.headers["authorization"] = "Bearer ann"
+            ids = [place.ask(question=f"Which site {n}?")["id"] for n in range(4) for place in (one, other)]
+            assert {other.ended(id)["state"] for id in ids} == {"finished"}
+    assert llm.most_at_once == 2
+
+
+def test_a_file_that_one_server_took_is_asked_and_removed_at_another(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    query = "SELECT shop, sales FROM sales ORDER BY sales"
+    with slow_llm() as llm:
+        plan = planner(query, "Final answer: oak\nBecause: it sells 900 [o1.r1]")
+        llm.plays = lambda body: plan(body).replace("Action: sql", "Action: sales")
+        with site(store, tmp_path / "a", llm) as one, site(store, tmp_path / "b", llm) as other:
+            assert not [name for name in connection_names(other) if "sales" in name]
+            kept = one.client.put("/api/files/sales.csv", content="shop,sales\nelm,1200\noak,900\n", headers=BYTES)
+            assert kept.status_code == 201 and "sales" in connection_names(other)
+            run = other.ended(other.ask(question="Which shop sells least?", connections=["sales"])["id"])
+            assert run["result"]["answer"] == "oak", run["error"]
+            again = other.client.put("/api/files/sales.csv", content="shop,sales\nelm,7\n", headers=BYTES)
+            assert again.status_code == 201, again.text
+            rows = one.ended(one.ask(question="Which shop is it now?", connections=["sales"])["id"])
+            assert "'sales': 7" in str(rows["result"]), rows["result"]
+            assert one.client.delete("/api/files/sales").status_code in (200, 204)
+            assert "sales" not in connection_names(other)
+
+
+def connection_names(place: Served) -> list[str]:
+    return [one["name"] for one in place.client.get("/api/choices").json()["connections"]]
 
 
 def test_one_person_with_many_runs_does_not_starve_another(store: str, tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ OTHERS: Parts = {
     "spans of OpenTelemetry": ("opentelemetry.sdk", "otel"),
     "figures for Prometheus": ("prometheus_client", "metrics"),
     "sign-in of an organisation": ("authlib", "identity"),
-    "a server of several processes": ("procrastinate", "cluster"),
+    "a server of several processes": ("psycopg_pool", "cluster"),
     "lab (decisor eval, report, bench, train)": ("rapidfuzz", "lab"),
     "evaluations on a cluster (Ray)": ("ray", "ray"),
 }

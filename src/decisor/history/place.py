@@ -118,6 +118,10 @@ class Place(Protocol):
         """Open the tables for one transaction, which an error takes back."""
         ...
 
+    def reading(self) -> AbstractContextManager[Tables]:
+        """Open the tables for one statement that reads."""
+        ...
+
     def open_trace(self, number: int) -> Pen:
         """Begin the trace of a run. Raises OSError too."""
         ...
@@ -220,6 +224,8 @@ class FolderPlace:
                 yield database
                 # After an error it is not reached, and closing the database takes everything back.
                 database.execute("COMMIT")
+
+    reading = transaction
 
     @contextmanager
     def faults(self) -> Iterator[None]:

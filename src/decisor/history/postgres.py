@@ -2,27 +2,28 @@
 
     run, reader     as in a folder
     entry           the traces, a line of their file each
-    live            runs under way: how each is done, and what a page shows of it besides its trace
+    live            runs under way: how each is done, which process has it (none: it waits), and what a page shows of it
     reply           what people said to a run under way: to a query, to words, or stop
     bought          replies of LLMs to a run under way: a process that takes it over does not buy them again
     begun           runs by the Idempotency-Key that their owner sent
     session         what the cookies of browsers stand for
 
 A run belongs to the process that has its last ``attempt``: what an earlier one still writes is refused. Each change is
-told to all processes on one channel (LISTEN and NOTIFY).
+told to all processes on one channel (LISTEN and NOTIFY). A process holds a lock (an advisory one) by its number as long
+as it hears that channel; PostgreSQL drops the lock when the process ends, in whatever way.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from decisor.errors import SetupError
 from decisor.history.place import MIGRATIONS, Rows, Tables
-from decisor.history.store import PAST_RUN, History, PastRun, delete_rows, insert_run
+from decisor.history.store import PAST_RUN, History, PastRun, json_of_run, searchable_text
 from decisor.system.extras import require_package
 from decisor.system.secrets import hide_password
 from decisor.system.serialization import json_text
@@ -37,7 +38,10 @@ IDENTITY = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
 OWN_TABLES = """
 CREATE TABLE IF NOT EXISTS entry (number BIGINT, position INTEGER, line TEXT NOT NULL, PRIMARY KEY (number, position));
 CREATE TABLE IF NOT EXISTS live (number BIGINT PRIMARY KEY, job TEXT NOT NULL, attempt INTEGER NOT NULL DEFAULT 0,
-    state TEXT NOT NULL DEFAULT '');
+    state TEXT NOT NULL DEFAULT '', owner TEXT NOT NULL DEFAULT '', process INTEGER, before INTEGER NOT NULL DEFAULT 0,
+    crowd TEXT, at_once INTEGER, traceparent TEXT NOT NULL DEFAULT '');
+CREATE INDEX IF NOT EXISTS waiting ON live (before, number) WHERE process IS NULL;
+CREATE INDEX IF NOT EXISTS crowd_at_once ON live (crowd) WHERE process IS NOT NULL;
 CREATE TABLE IF NOT EXISTS reply (number BIGINT, kind TEXT, which INTEGER, text TEXT NOT NULL,
     PRIMARY KEY (number, kind, which));
 CREATE TABLE IF NOT EXISTS bought (number BIGINT, key TEXT, reply TEXT NOT NULL, PRIMARY KEY (number, key));
@@ -48,12 +52,25 @@ CREATE TABLE IF NOT EXISTS format (version INTEGER NOT NULL);
 """
 LOCK = 0x44656369736F72
 """Number of the lock under which one process makes the tables."""
+ALIVE = 0x44656369
+"""First number of the lock that each process holds while it lives; the second one is its own."""
+PROCESSES = f"""SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND classid = {ALIVE} AND objsubid = 2
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+STRAY = f"process IS NOT NULL AND (process = ? AND number <> ALL(?) OR process NOT IN ({PROCESSES}))"
+"""Of a run: its process is dead, or is this one and does not know it."""
+MOST_IN_LINE = 10_000
+OWN_SHARE = 8
+"""Runs that a process does itself; of more, twice its part of all."""
 WAIT_SECONDS = 20.0
 MOST_CONNECTIONS = 8
 
 
 class Unreachable(SetupError):
     """An error: PostgreSQL is not there for now."""
+
+
+class LongLine(SetupError):
+    """An error: too many runs wait already."""
 
 
 @dataclass(frozen=True)
@@ -122,9 +139,38 @@ class Taken:
     past: PastRun
     job: str
     """How it is done, as JSON."""
-    attempt: int
-    replies: Mapping[tuple[Any, int], str]
+    attempt: int = 1
+    replies: Mapping[tuple[Any, int], str] = field(default_factory=dict)
     """What people said to it, by kind and number."""
+    traceparent: str = ""
+    """Span of the request that began it."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of the server."""
+
+    number: int
+    count: int
+    """Number of runs that it has."""
+    of_all: int
+    """Number of processes."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A run that a person wants."""
+
+    past: PastRun
+    job: str
+    key: str = ""
+    """Idempotency-Key that its owner sent."""
+    crowd: str | None = None
+    """Name of those of whose runs only some go on at once."""
+    at_once: int | None = None
+    """Number of them."""
+    traceparent: str = ""
+    """Span of the request."""
 
 
 @dataclass(eq=False)
@@ -138,7 +184,7 @@ class PostgresPlace:
     """Characters of traces that were stored and not counted yet, by number of the run."""
 
     def __post_init__(self) -> None:
-        with require_package("psycopg and procrastinate", "cluster"):
+        with require_package("psycopg", "cluster"):
             from psycopg_pool import ConnectionPool
 
         self.name = hide_password(self.url)
@@ -150,8 +196,12 @@ class PostgresPlace:
     def __setstate__(self, url: str) -> None:
         self.__init__(url)  # type: ignore[misc]  # a process of its own has connections of its own
 
+    def reading(self) -> AbstractContextManager[PostgresTables]:
+        return self.transaction(autocommit=True)
+
     @contextmanager
-    def transaction(self) -> Iterator[PostgresTables]:
+    def transaction(self, autocommit: bool = False) -> Iterator[PostgresTables]:
+        """Open the tables for one transaction. autocommit: for one statement, which needs no BEGIN and COMMIT."""
         from psycopg import Error, OperationalError
         from psycopg_pool import PoolTimeout
 
@@ -159,8 +209,10 @@ class PostgresPlace:
             self.pool.open()
             with self.pool.connection() as connection:
                 if not self.is_ready:
+                    connection.autocommit = False
                     prepare_tables(connection)
                     self.is_ready = True
+                connection.autocommit = autocommit
                 yield PostgresTables(connection)
         except (OperationalError, PoolTimeout) as error:
             raise Unreachable(f"Cannot reach the store {self.name}: {error}. Is PostgreSQL up?") from error
@@ -180,7 +232,7 @@ class PostgresPlace:
 
     def read_trace(self, number: int) -> Sequence[TraceEntry]:
         query = "SELECT line FROM entry WHERE number = ? ORDER BY position"
-        with self.transaction() as tables:
+        with self.reading() as tables:
             rows = tables.execute(query, (number,)).fetchall()
         return list(read_entries(line for (line,) in rows))
 
@@ -206,46 +258,106 @@ class PostgresPlace:
 
     # Runs under way: of each, one process has the last attempt.
 
-    def put_in_line(self, run: PastRun, job: str, key: str, defer: Callable[[Any, int, int, int], object]) -> int:
-        """Insert a run that waits for a process, and return its number: of an earlier run, if the owner sent its key.
+    def put_in_line(self, wish: Wish, process: Process | None) -> tuple[int, bool, bool]:
+        """Insert a run; return its number, whether it is new, and whether this process has it, or it waits.
 
-        defer: puts it in line in the same transaction: called with the connection, the number, and how many runs are
-        under way, of the owner and of all.
+        process: what can do it at once. An earlier run counts if the owner sent its key.
+
+        Raises:
+            SetupError: the key began a run of another question, or too many wait.
         """
-        with self.transaction() as tables:
-            number = insert_run(tables, run)
-            if key:
-                statement = "INSERT INTO begun VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING number"
-                if tables.execute(statement, (run.owner, key, job, number)).fetchone() is None:
-                    query = "SELECT number, job FROM begun WHERE owner = ? AND key = ?"
-                    earlier, same = tables.execute(query, (run.owner, key)).fetchone()
-                    if same != job:
-                        raise SetupError("This Idempotency-Key began a run of another question: send a new one.")
-                    delete_rows(tables, [number])
-                    return int(earlier)
-            query = "SELECT count(*) FILTER (WHERE owner = ?), count(*) FROM live JOIN run USING (number)"
-            of_owner, of_all = tables.execute(query, (run.owner,)).fetchone()
-            tables.execute("INSERT INTO live (number, job) VALUES (?, ?)", (number, job))
-            defer(tables.connection, number, of_owner, of_all)
-            tell(tables, run=number, owner=run.owner, state="waiting")
-        return number
+        from psycopg.errors import UniqueViolation
 
-    def take(self, number: int) -> Taken | None:
-        """Take a run that waits or whose process died; None if it has an end, or is forgotten."""
+        run = wish.past
+        # One statement, as each costs a message to PostgreSQL and back. Who has many runs under way waits behind those
+        # who have few.
+        statement = """WITH line AS (
+            SELECT count(*) FILTER (WHERE owner = ?) AS before,
+                CASE WHEN ? < ? + 2 * count(*) / ? THEN ?::integer END AS process FROM live HAVING count(*) < ?),
+        run AS (INSERT INTO run (owner, words, marked, run) SELECT ?, ?, 0, ? FROM line RETURNING number),
+        key AS (INSERT INTO begun SELECT owner, key, ?, number FROM run, (VALUES (?, ?)) AS sent (owner, key)
+            WHERE key <> ''),
+        put AS (INSERT INTO live (number, job, owner, crowd, at_once, traceparent, before, process, attempt)
+            SELECT number, ?, ?, ?, ?, ?, before, process, (process IS NOT NULL)::integer FROM run, line
+            RETURNING number, owner, process)
+        SELECT number, process IS NOT NULL, pg_notify(?, json_build_object('run', number, 'owner', owner, 'state',
+            CASE WHEN process IS NULL THEN 'waiting' ELSE 'running' END)::text) FROM put"""
+        own = process or Process(0, MOST_IN_LINE, 1)
+        of_line = (run.owner, own.count, OWN_SHARE, max(1, own.of_all), process and process.number, MOST_IN_LINE)
+        of_key = (wish.job, run.owner, wish.key)
+        of_live = (wish.job, run.owner, wish.crowd, wish.at_once, wish.traceparent, CHANNEL)
+        values = (*of_line, run.owner, searchable_text(run), json_of_run(run), *of_key, *of_live)
+        with self.transaction(autocommit=True) as tables:
+            try:
+                row = tables.execute(statement, values).fetchone()
+            except UniqueViolation:
+                query = "SELECT number, job FROM begun WHERE owner = ? AND key = ?"
+                number, job = tables.execute(query, (run.owner, wish.key)).fetchone()
+                if job != wish.job:
+                    raise SetupError("This Idempotency-Key began a run of another question: send a new one.") from None
+                return number, False, False
+        if row is None:
+            raise LongLine(f"{MOST_IN_LINE:,} runs wait already: try again later.")
+        number, is_own, _ = row
+        return number, True, is_own
+
+    def take(self, process: int) -> Taken | None:
+        """Take the next run that waits, for this process; None if there is none."""
+        statement = """UPDATE live SET process = ?, attempt = attempt + 1, state = '' WHERE number = (
+            SELECT number FROM live AS next WHERE process IS NULL AND (crowd IS NULL OR at_once >
+                (SELECT count(*) FROM live AS other WHERE other.crowd = next.crowd AND other.process IS NOT NULL))
+            ORDER BY before, number LIMIT 1) RETURNING number, job, attempt, traceparent"""
         with self.transaction() as tables:
-            statement = "UPDATE live SET attempt = attempt + 1, state = '' WHERE number = ? RETURNING job, attempt"
-            row = tables.execute(statement, (number,)).fetchone()
-            run = tables.execute("SELECT run FROM run WHERE number = ?", (number,)).fetchone()
-            past = PAST_RUN.decode(run[0]) if run else None
-            if row is None or past is None or past.state != "running":
-                delete_live(tables, number)
-                return None
-            # The run begins anew: what was bought and said is there, and gives the same entries again.
-            tables.execute("DELETE FROM entry WHERE number = ?", (number,))
-            said = read_replies(tables, number)
-            tell(tables, run=number, owner=past.owner, state="running")
-        job, attempt = row
-        return Taken(replace(past, number=number), job, attempt, said)
+            # One process at a time: else two could take the last place of a crowd.
+            tables.execute("SELECT pg_advisory_xact_lock(?)", (LOCK + 1,))
+            while row := tables.execute(statement, (process,)).fetchone():
+                number, job, attempt, traceparent = row
+                run = tables.execute("SELECT run FROM run WHERE number = ?", (number,)).fetchone()
+                past = PAST_RUN.decode(run[0]) if run else None
+                if past is None or past.state != "running":
+                    delete_live(tables, [number])
+                    continue
+                # The run begins anew: what was bought and said is there, and gives the same entries again.
+                tables.execute("DELETE FROM entry WHERE number = ?", (number,))
+                tell(tables, {"run": number, "owner": past.owner, "state": "running"})
+                return Taken(replace(past, number=number), job, attempt, read_replies(tables, number), traceparent)
+        return None
+
+    def count_waiting(self) -> int:
+        with self.reading() as tables:
+            return int(tables.execute("SELECT count(*) FROM live WHERE process IS NULL").fetchone()[0])
+
+    def find_strays(self, process: int, own: Sequence[int]) -> tuple[set[int], int]:
+        """Return the runs that no process does, and the number of processes. own: runs that this one has."""
+        with self.transaction() as tables:
+            rows = tables.execute(f"SELECT number FROM live WHERE {STRAY}", (process, [*own])).fetchall()
+            (of_all,) = tables.execute(f"SELECT count(DISTINCT objid) FROM ({PROCESSES}) AS one").fetchone()
+        return {number for (number,) in rows}, of_all
+
+    def release_strays(self, process: int, own: Sequence[int], numbers: Sequence[int]) -> Sequence[int]:
+        """Put runs that no process does in line again, and return them: another process may have been faster."""
+        statement = f"UPDATE live SET process = NULL WHERE number = ANY(?) AND {STRAY} RETURNING number"
+        with self.transaction() as tables:
+            rows = tables.execute(statement, ([*numbers], process, [*own])).fetchall()
+            tell(tables, {"line": len(rows)})
+        return [number for (number,) in rows]
+
+    def leave(self, process: int) -> None:
+        """Put all runs of a process in line again."""
+        with self.transaction() as tables:
+            tables.execute("UPDATE live SET process = NULL WHERE process = ?", (process,))
+            tell(tables, {"line": 1})
+
+    def stop(self, history: History, past: PastRun) -> None:
+        """Stop a run: one that waits ends as ``past`` says; of another one its process is told."""
+        with self.transaction() as tables:
+            # Else a process that takes it meanwhile would not be told.
+            query = "SELECT process FROM live WHERE number = ? FOR UPDATE"
+            waits = tables.execute(query, (past.number,)).fetchone() == (None,)
+            dropped = self.store_ends(tables, history, [past]) if waits else []
+            if not waits:
+                store_reply(tables, past.number, "stop", 0, "")
+        self.drop_traces(dropped)
 
     def publish(self, history: History, news: Sequence[News], ends: Sequence[PastRun]) -> set[int]:
         """Store what is new of runs, and tell it; return the runs that another process has taken over.
@@ -255,26 +367,28 @@ class PostgresPlace:
         with self.transaction() as tables:
             own = self.store_news(tables, news)
             over = [run for run in ends if run.number in own]
-            dropped = history.put(tables, over) if over else []
-            for run in over:
-                delete_live(tables, run.number)
-                tell(tables, run=run.number, owner=run.owner, state="over")
+            dropped = self.store_ends(tables, history, over) if over else []
             if under_way := sorted(own - {run.number for run in over}):
-                tell(tables, news=under_way)
+                tell(tables, {"news": under_way})
         self.drop_traces(dropped)
         return {one.number for one in news} - own
 
     def store_news(self, tables: Tables, news: Sequence[News]) -> set[int]:
         """Store what is new of runs; return those that are still this process's."""
-        query = "SELECT number, attempt FROM live WHERE number = ANY(?) ORDER BY number FOR UPDATE"
-        attempts = dict(tables.execute(query, ([one.number for one in news],)).fetchall())
-        kept = [one for one in news if attempts.get(one.number) == one.attempt]
         # One statement for all runs, and one value for all rows: there may be hundreds, several times a second.
-        states = [{"number": one.number, "state": one.state} for one in kept]
+        states = [{"number": one.number, "attempt": one.attempt, "state": one.state} for one in news]
         update_all = "UPDATE live SET state = new.state FROM json_populate_recordset(null::live, ?) AS new"
-        tables.execute(f"{update_all} WHERE live.number = new.number", [json_text(states)])
-        self.insert_entries(tables, [(one.number, one.written, one.entries) for one in kept])
-        return {one.number for one in kept}
+        own_alone = "WHERE live.number = new.number AND live.attempt = new.attempt RETURNING live.number"
+        own = {number for (number,) in tables.execute(f"{update_all} {own_alone}", [json_text(states)]).fetchall()}
+        self.insert_entries(tables, [(one.number, one.written, one.entries) for one in news if one.number in own])
+        return own
+
+    def store_ends(self, tables: Tables, history: History, over: Sequence[PastRun]) -> Sequence[int]:
+        """Store the ends of runs, and tell them; return the runs whose traces are to be dropped."""
+        dropped = history.put(tables, over)
+        delete_live(tables, [run.number for run in over])
+        tell(tables, *({"run": run.number, "owner": run.owner, "state": "over"} for run in over))
+        return dropped
 
     def insert_entries(self, tables: Tables, news: Sequence[tuple[int, int, Sequence[TraceEntry]]]) -> None:
         """Store entries of runs: number of each, how many were stored before, and the entries."""
@@ -314,22 +428,20 @@ class PostgresPlace:
     def reply(self, number: int, kind: str, which: int, text: str) -> None:
         """Keep what a person said to a run under way, and tell the process that has it."""
         with self.transaction() as tables:
-            statement = "INSERT INTO reply VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
-            tables.execute(statement, (number, kind, which, text))
-            tell(tables, reply=number)
+            store_reply(tables, number, kind, which, text)
 
     def replies(self, number: int) -> Mapping[tuple[str, int], str]:
-        with self.transaction() as tables:
+        with self.reading() as tables:
             return read_replies(tables, number)
 
     def bought(self, number: int) -> Mapping[str, str]:
         """Return the replies that LLMs gave a run, as JSON by key."""
-        with self.transaction() as tables:
+        with self.reading() as tables:
             return dict(tables.execute("SELECT key, reply FROM bought WHERE number = ?", (number,)).fetchall())
 
     def keep_bought(self, replies: Sequence[tuple[int, str, str]]) -> None:
         """Keep replies of LLMs: number of the run, key, and JSON."""
-        with self.transaction() as tables:
+        with self.transaction(autocommit=True) as tables:
             rows = [{"number": number, "key": key, "reply": reply} for number, key, reply in replies]
             insert_all = "INSERT INTO bought SELECT * FROM json_populate_recordset(null::bought, ?)"
             tables.execute(f"{insert_all} ON CONFLICT DO NOTHING", [json_text(rows)])
@@ -342,27 +454,34 @@ class PostgresPlace:
 
     def session(self, digest: str) -> str:
         """Return the session of a cookie, '' if there is none."""
-        with self.transaction() as tables:
+        with self.reading() as tables:
             row = tables.execute("SELECT session FROM session WHERE digest = ?", (digest,)).fetchone()
         return str(row[0]) if row else ""
 
     def sessions(self) -> list[str]:
-        with self.transaction() as tables:
+        with self.reading() as tables:
             rows = tables.execute("SELECT session FROM session WHERE ends > ?", (time.time(),)).fetchall()
         return [text for (text,) in rows]
 
     def end_session(self, digest: str) -> None:
         with self.transaction() as tables:
             tables.execute("DELETE FROM session WHERE digest = ?", (digest,))
-            tell(tables, session=digest)
+            tell(tables, {"session": digest})
 
     def close(self) -> None:
         self.pool.close()
 
 
-def tell(tables: Tables, **message: object) -> None:
-    """Tell all processes of a change, when the transaction ends."""
-    tables.execute("SELECT pg_notify(?, ?)", (CHANNEL, json_text(message)))
+def tell(tables: Tables, *messages: Mapping[str, object]) -> None:
+    """Tell all processes of changes, when the transaction ends."""
+    told = "SELECT pg_notify(?, message) FROM json_array_elements_text(?) AS message"
+    tables.execute(told, (CHANNEL, json_text([json_text(message) for message in messages])))
+
+
+def store_reply(tables: Tables, number: int, kind: str, which: int, text: str) -> None:
+    """Store what a person said to a run under way, and tell it."""
+    tables.execute("INSERT INTO reply VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (number, kind, which, text))
+    tell(tables, {"reply": number})
 
 
 def read_replies(tables: Tables, number: int) -> Mapping[tuple[str, int], str]:
@@ -371,15 +490,13 @@ def read_replies(tables: Tables, number: int) -> Mapping[tuple[str, int], str]:
     return {(kind, which): text for kind, which, text in rows}
 
 
-def delete_live(tables: Tables, number: int) -> None:
+def delete_live(tables: Tables, numbers: Sequence[int]) -> None:
     for table in ("live", "reply", "bought"):
-        tables.execute(f"DELETE FROM {table} WHERE number = ?", (number,))
+        tables.execute(f"DELETE FROM {table} WHERE number = ANY(?)", ([*numbers],))
 
 
 def prepare_tables(connection: Connection[Any]) -> None:
-    """Create missing tables, of the jobs too; raise SetupError if a later Decisor made them."""
-    from procrastinate.schema import SchemaManager
-
+    """Create missing tables; raise SetupError if a later Decisor made them."""
     # Two processes that start at once would both create them.
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
     connection.execute(OWN_TABLES)
@@ -389,8 +506,6 @@ def prepare_tables(connection: Connection[Any]) -> None:
         raise SetupError(f"The store is of format {version}; this Decisor reads {len(MIGRATIONS)}. Update it.")
     if not version:
         connection.execute("INSERT INTO format VALUES (0)")
-    if not connection.execute("SELECT to_regclass('procrastinate_jobs')").fetchone()[0]:  # type: ignore[index]
-        connection.execute(SchemaManager.get_schema().encode())
     for statements in MIGRATIONS[version:]:
         for statement in statements:
             connection.execute(statement.format(identity=IDENTITY).encode())

@@ -164,7 +164,7 @@ class History:
     def change(self, number: int, owner: str, change: Callable[[PastRun], PastRun]) -> PastRun:
         """Change a run in one transaction and return it. change: function from the stored run to the new one."""
         with self.place.transaction() as tables:
-            run = change(self.one(tables, number, owner))
+            run = change(self.one(tables, number, owner, self.place.locking))
             dropped = self.put(tables, [run])
         self.place.drop_traces(dropped)
         return run
@@ -211,7 +211,7 @@ class History:
             query += " AND words <> replace(words, ?, '')"
             values.append(word)
         query += " AND number < ? ORDER BY number DESC LIMIT ?"
-        with self.place.transaction() as tables:
+        with self.place.reading() as tables:
             # The databases take no integer beyond 64 bits.
             rows = tables.execute(query, [*values, min(before or ALL, BEYOND), most]).fetchall()
         return tuple(self.run_of(*row) for row in rows)
@@ -222,13 +222,13 @@ class History:
 
     def read(self, number: int = 0, owner: str = "") -> PastRun:
         """Read a run; 0 is the last one."""
-        with self.place.transaction() as tables:
+        with self.place.reading() as tables:
             return self.one(tables, number, owner)
 
-    def one(self, tables: Tables, number: int, owner: str) -> PastRun:
-        """Read a run in a transaction; 0 is the last one."""
+    def one(self, tables: Tables, number: int, owner: str, locking: str = "") -> PastRun:
+        """Read a run in a transaction; 0 is the last one. locking: of the place, where the run is changed."""
         query = "SELECT number, run FROM run WHERE owner = ? AND (number = ? OR ? = 0) ORDER BY number DESC LIMIT 1"
-        row = tables.execute(query + self.place.locking, (owner, *[min(number, BEYOND)] * 2)).fetchone()
+        row = tables.execute(query + locking, (owner, *[min(number, BEYOND)] * 2)).fetchone()
         if row is None:
             if number:
                 raise SetupError(f"There is no run {number} in the history. See what there is: decisor history")
@@ -277,7 +277,7 @@ class History:
     def owner_of(self, number: int, reader: str) -> str:
         """Return the owner of a run that is shown to a reader; raise SetupError if none shows it."""
         query = "SELECT owner FROM run JOIN reader USING (number) WHERE name = ? AND number = ?"
-        with self.place.transaction() as tables:
+        with self.place.reading() as tables:
             row = tables.execute(query, (reader, min(number, BEYOND))).fetchone()
         if row is None:
             raise SetupError(f"Nobody shows you a run {number}.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import hashlib
 import os
 import signal
@@ -63,7 +64,7 @@ from decisor.server.users import ANYBODY, TOKEN_SECONDS, Session
 from decisor.session.pool import open_pool
 from decisor.system.extras import import_lab, logger
 from decisor.system.secrets import redact
-from decisor.system.tasks import collect_cycles_rarely
+from decisor.system.tasks import RARE_CYCLES, collect_cycles_rarely
 from decisor.version import __version__
 from decisor.views.markup import Html, csp_hash, join, read_static, tag
 
@@ -343,7 +344,7 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
         async with open_pool(serving.sources) as pool:
             keeper = HistoryWriter(serving.history)
             runs = state.open_runs = Runs(serving, pool, keeper, state.metrics)
-            writing = [asyncio.create_task(work) for work in (keeper.work(), runs.budgets.work())]
+            writing = [asyncio.create_task(work) for work in (keeper.work(), runs.budgets.work(), runs.close_idle())]
             try:
                 async with open_line(runs):
                     yield
@@ -530,6 +531,7 @@ def make_uvicorn_config(app: Any, **own: Any) -> uvicorn.Config:
 def make_process_app(serving: ServerSettings) -> ASGIApp:
     """Build the application of one process of several."""
     show_log(serving.log)
+    gc.set_threshold(*RARE_CYCLES)
     with contextlib.suppress(SetupError):
         return guarded_app(serving, [import_lab("evaluation_pages", "--evaluation").router])[0]
     return guarded_app(serving)[0]

@@ -1,8 +1,9 @@
-"""Runs in line for all processes of a server, over one PostgreSQL.
+"""Runs of all processes of a server, over one PostgreSQL.
 
-A run is a job of procrastinate. The process that takes it publishes its entries and what a page shows of it, so that
-every process can show it; what people say to it comes back the same way. A process that dies leaves its jobs behind;
-another one takes them when its heartbeat is old, and does them anew with the replies that were bought and said.
+A process does the runs that it is asked for itself, as long as it has a free place and no more than its share; others
+wait in line for any process. The process that has a run publishes its entries and what a page shows of it, so that
+every process can show it; what people say to it comes back the same way. The runs of a process that dies are put in
+line again, and done anew with the replies that were bought and said.
 """
 
 from __future__ import annotations
@@ -10,24 +11,33 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy, SyncPsycopgConnector
-from procrastinate.exceptions import ConnectorException
 from psycopg import AsyncConnection, OperationalError
 
 from decisor.errors import Error, SetupError
-from decisor.history.postgres import CHANNEL, News, PostgresPlace, Unreachable
+from decisor.history.postgres import (
+    ALIVE,
+    CHANNEL,
+    LongLine,
+    News,
+    PostgresPlace,
+    Process,
+    Taken,
+    Unreachable,
+    Wish,
+)
 from decisor.history.store import PAST_RUN, PastRun
 from decisor.llms.shared import Journal
 from decisor.semantics.readings import OpenReading
 from decisor.server.live import LiveRun, Pending, ReplyKind, state_for_client
 from decisor.server.requests import Order
 from decisor.server.responses import State
-from decisor.server.runs import NotThere, Runs
+from decisor.server.runs import NotThere, Prepared, Runs
 from decisor.server.settings import Full
 from decisor.server.stream import wait_for_event
 from decisor.server.users import SESSION, SharedSessions, User
@@ -42,19 +52,19 @@ from decisor.types import Action, Completion
 GATHER_SECONDS = 0.05
 TICK_SECONDS = 0.15
 """How often what is new of runs is published."""
-HEARTBEAT_SECONDS, DEAD_SECONDS = 2.0, 10.0
-"""How often a process shows that it lives, and after how long without that its runs are taken over."""
+LOOK_SECONDS = 2.0
+"""How often a process looks for runs that nobody does; what it finds twice is put in line again."""
 CLOSE_SECONDS = 5.0
-MOST_IN_LINE = 10_000
-TASK = "decide"
-# They would tell each run that goes back in line, and each connection that is gone; the log here says it once.
-for name in ("procrastinate", "psycopg.pool"):
-    logging.getLogger(name).setLevel(logging.CRITICAL)
+# Both sides see within seconds that a machine is gone, or a cable.
+KEEPALIVE: Mapping[str, Any] = {
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "options": "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3",
+}
+# It would tell each connection that is gone; the log here says it once.
+logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
 COMPLETION = DocumentFormat(Completion)
-
-
-class Released(Exception):
-    """A run that goes back in line: its process ends."""
 
 
 @dataclass(frozen=True)
@@ -243,25 +253,22 @@ class ProcessLine:
 
     def __init__(self, runs: Runs, place: PostgresPlace) -> None:
         self.runs, self.place = runs, place
+        self.process, self.processes = secrets.randbits(31), 1
         self.own: dict[int, Own] = {}
         self.mirrors: dict[int, Mirror] = {}
         self.purchases = Purchases(place)
         self.sessions = runs.serving.users.sessions = SharedSessions(place=place)
+        self.is_heard = asyncio.Event()
+        """Set while the store can be heard."""
+        self.told_line = asyncio.Event()
         self.ending = asyncio.Event()
-        self.is_reached = False
-        """Whether the store can be heard."""
         self.turn = asyncio.Lock()
         """Of reading what is new of mirrors: the same lines are read once."""
         self.news: set[int] = set()
         self.told_news = asyncio.Event()
+        self.doing: set[asyncio.Task[None]] = set()
         self.told: set[asyncio.Task[None]] = set()
         self.tasks: list[asyncio.Task[None]] = []
-        self.app = App(connector=PsycopgConnector(conninfo=place.url))
-        # A job is put in line within the transaction that inserts its run, on a connection of the store's own.
-        self.line = App(connector=SyncPsycopgConnector())
-        retry = RetryStrategy(max_attempts=1_000_000, wait=0, retry_exceptions=[Released])
-        self.task = self.app.task(name=TASK, pass_context=True, retry=retry)(self.carry_out)
-        self.waiting = self.line.task(name=TASK)(defer_only)
 
     async def open(self) -> None:
         """Begin to take runs."""
@@ -269,121 +276,132 @@ class ProcessLine:
         for layout in (PAST_RUN, SHOWN, COMPLETION, SESSION, trace_line_format()):
             assert layout.adapter
         await until_reached(self.place.prepare)
-        await self.app.open_async()
-        self.worker = asyncio.create_task(keep_going(self.work))
-        for work in (self.purchases.work, self.publish, self.hear, self.look, self.take_over):
+        for work in (self.purchases.work, self.publish, self.hear, self.look, self.take, self.take_over):
             self.tasks.append(asyncio.create_task(keep_going(work)))
-
-    async def work(self) -> None:
-        """Take runs from the line until cancelled; none if the server leaves them to others."""
-        if not self.runs.serving.at_once:
-            return
-        await self.app.run_worker_async(
-            concurrency=self.runs.serving.at_once,
-            install_signal_handlers=False,
-            update_heartbeat_interval=HEARTBEAT_SECONDS,
-            stalled_worker_timeout=DEAD_SECONDS,
-            fetch_job_polling_interval=2.0,
-            delete_jobs="always",
-        )
+        # Before that its runs would be those of a process that is dead.
+        await self.is_heard.wait()
 
     async def close(self) -> None:
         """Give the runs back to the line, and stop."""
-        # It takes no more runs, and ends with those that it has.
-        self.worker.cancel()
         for own in self.own.values():
             if own.live.task is not None:
                 own.live.task.cancel()
-        await asyncio.wait([self.worker], timeout=CLOSE_SECONDS)
-        for task in self.tasks:
+        if self.doing:
+            await asyncio.wait(self.doing, timeout=CLOSE_SECONDS)
+        for task in (*self.tasks, *self.doing):
             task.cancel()
-        await asyncio.wait(self.tasks, timeout=CLOSE_SECONDS)
-        await self.app.close_async()
+        await asyncio.wait([*self.tasks, *self.doing], timeout=CLOSE_SECONDS)
+        # Where it cannot be told, the others see that this process is gone.
+        with suppress(SetupError):
+            await asyncio.to_thread(self.place.leave, self.process)
         await asyncio.to_thread(self.place.close)
 
     # Runs that this process does.
 
-    async def begin(self, past: PastRun, order: Order, user: User, key: str) -> LiveRun:
-        def defer(connection: Any, number: int, of_owner: int, of_all: int) -> None:
-            if of_all >= MOST_IN_LINE:
-                raise Full(f"{MOST_IN_LINE:,} runs wait already: try again later.")
-            # Who has many runs under way waits behind those who have few. Of the runs with one lock, one goes on.
-            at_once = next(((name, one.at_once) for name, one in user.budgets if one.at_once), None)
-            lock = f"{at_once[0]} {number % at_once[1]}" if at_once else None
-            self.waiting.configure(connection=connection, priority=-of_owner, lock=lock).defer(
-                number=number, traceparent=traceparent
-            )
+    @property
+    def is_reached(self) -> bool:
+        return self.is_heard.is_set()
 
-        job, traceparent = order.model_dump_json(), find_traceparent()
-        number = await asyncio.to_thread(self.place.put_in_line, past, job, key, defer)
-        if key:
-            # It may be the number of an earlier run.
+    @property
+    def has_room(self) -> bool:
+        return len(self.doing) < self.runs.serving.at_once and not self.runs.is_closing
+
+    async def begin(self, prepared: Prepared, order: Order, user: User, key: str) -> LiveRun:
+        past = prepared.past
+        crowd, at_once = next(((name, one.at_once) for name, one in user.budgets if one.at_once), (None, None))
+        wish = Wish(past, order.model_dump_json(), key, crowd, at_once, find_traceparent())
+        process = Process(self.process, len(self.doing), self.processes) if self.has_room and not crowd else None
+        try:
+            number, is_new, is_own = await asyncio.to_thread(self.place.put_in_line, wish, process)
+        except LongLine as error:
+            raise Full(str(error)) from error
+        if not is_new:
             return await self.runs.of_history(number, past.owner)
-        return self.mirror(replace(past, number=number))
+        past = replace(past, number=number)
+        return (
+            self.start(Taken(past, wish.job, traceparent=wish.traceparent), order, prepared)
+            if is_own
+            else self.mirror(past)
+        )
 
-    async def carry_out(self, context: JobContext, number: int, traceparent: str = "") -> None:
-        """Do one run, from its beginning. traceparent: of the request that began it."""
-        taken = await until_reached(self.place.take, number)
-        if taken is None:
-            return
+    async def take(self) -> None:
+        """Take runs that wait as there is room, for ever."""
+        while True:
+            await self.told_line.wait()
+            self.told_line.clear()
+            while self.has_room and (taken := await asyncio.to_thread(self.place.take, self.process)):
+                self.start(taken, Order.model_validate_json(taken.job))
+
+    def start(self, taken: Taken, order: Order, prepared: Prepared | None = None) -> LiveRun:
+        """Begin to do a run."""
+        number = taken.past.number
+        before, live = self.own.get(number), self.live_of(taken.past)
         # This process may have an earlier attempt of it still.
-        if (before := self.own.get(number)) is not None:
+        if before is not None:
             before.lose()
-            await before.is_left.wait()
-        order = Order.model_validate_json(taken.job)
-        live = self.live_of(taken.past)
         self.mirrors.pop(number, None)
         live.begin_anew(taken.past, taken.replies)
         own = self.own[number] = Own(live, taken.attempt)
-        live.watchers.add(own.news)
+        with continue_trace(taken.traceparent):
+            task = asyncio.create_task(self.carry_out(own, before, order, prepared))
+        self.doing.add(task)
+        task.add_done_callback(self.doing.discard)
+        return live
+
+    async def carry_out(self, own: Own, before: Own | None, order: Order, prepared: Prepared | None) -> None:
+        """Do one run, from its beginning to its end or to that of this process."""
+        live = own.live
         try:
-            with continue_trace(traceparent):
-                await self.decide(own, order)
-            if not own.is_lost:
+            if before is not None:
+                await before.is_left.wait()
+            live.watchers.add(own.news)
+            if await self.decide(own, order, prepared):
                 await self.end(own)
         except Exception as error:
-            if not isinstance(error, Released):
-                logger.error("run %s is left to another process", number, exc_info=error)
-            raise
+            # It is found by a look for runs that nobody does.
+            logger.error("run %s is left to another process", live.id, exc_info=error)
         finally:
             if live.task is not None and not live.task.done():
                 live.task.cancel()
                 await asyncio.wait([live.task])
             live.watchers.discard(own.news)
-            del self.own[number]
             own.is_left.set()
-            self.runs.live.pop(live.id, None)
+            # Unless a later attempt of it is this process's too.
+            if self.own.get(live.past.number) is own:
+                del self.own[live.past.number]
+                self.runs.live.pop(live.id, None)
             self.runs.wake(live)
+            self.told_line.set()
 
-    async def decide(self, own: Own, order: Order) -> None:
-        """Do a run to its end, or to that of this process: then it raises Released."""
+    async def decide(self, own: Own, order: Order, prepared: Prepared | None) -> bool:
+        """Do a run; return whether it came to its end, and was not lost or given back."""
         live, user = own.live, self.runs.serving.users.named(order.user, order.groups)
         if ("stop", 0) in live.given:
             live.end("stopped")
-            return
+            return True
         try:
             if user is None:
                 raise SetupError(f"There is no user {order.user!r} any more.")
-            prepared = await self.runs.prepare(user, order)
-        except Unreachable as error:
-            raise Released from error
+            prepared = prepared or await self.runs.prepare(user, order)
+        except Unreachable:
+            return False
         except (Error, NotThere) as error:
             live.end("failed", redact(str(error)))
-            return
+            return True
         live.connections = prepared.names
         number = live.past.number
         kept = await until_reached(self.place.bought, number) if own.attempt > 1 else {}
+        if self.runs.is_closing or own.is_lost:
+            return False
         journal = Journal(BoughtReplies(self.purchases, number, kept))
-        if self.runs.is_closing:
-            raise Released
         live.task = asyncio.create_task(self.runs.run_work(live, user, order, prepared.work, journal))
-        # Not awaited itself: the end of the worker must not end it.
+        # Not awaited itself: the end of this task must not end it without a word.
         await asyncio.wait([live.task])
-        if live.is_over or own.is_lost:
-            return
-        if self.runs.is_closing:
-            raise Released
-        live.end("stopped")
+        if own.is_lost or (self.runs.is_closing and not live.is_over):
+            return False
+        if not live.is_over:
+            live.end("stopped")
+        return True
 
     async def end(self, own: Own) -> None:
         """Wait until the rest of a run that is over is stored."""
@@ -417,14 +435,19 @@ class ProcessLine:
                     own.is_stored.set()
 
     async def take_over(self) -> None:
-        """Put the runs of dead processes in line again, again and again."""
+        """Put runs that nobody does in line again, for ever."""
+        before = set[int]()
         while True:
-            await asyncio.sleep(HEARTBEAT_SECONDS)
-            for job in await self.app.job_manager.get_stalled_jobs(seconds_since_heartbeat=DEAD_SECONDS):
-                # Another process may have been faster.
-                with suppress(ConnectorException):
-                    await self.app.job_manager.retry_job(job)
-                    logger.warning("run %s goes on in another process", job.task_kwargs.get("number"))
+            await asyncio.sleep(LOOK_SECONDS)
+            found, self.processes = await asyncio.to_thread(self.place.find_strays, self.process, list(self.own))
+            # Twice: a process whose connection was cut has a new one by then, and a run that was put has begun.
+            if twice := found & before:
+                for number in await asyncio.to_thread(
+                    self.place.release_strays, self.process, list(self.own), list(twice)
+                ):
+                    logger.warning("run %s goes on in another process", number)
+            before = found
+            self.told_line.set()
 
     # Runs that others do.
 
@@ -436,11 +459,12 @@ class ProcessLine:
             self.runs.live[id] = LiveRun(past, id, tuple(name for name in names if name in self.runs.pool.members))
         return self.runs.live[id]
 
-    async def follow(self, past: PastRun) -> LiveRun:
-        """Return a run that is under way anywhere, as it is now."""
+    async def follow(self, past: PastRun) -> LiveRun | None:
+        """Return a run that is under way anywhere, as it is now; None if it ended elsewhere."""
         live = self.mirror(past)
         await self.refresh(past.number)
-        return live
+        # What this process has of it may lack the last entries.
+        return live if live.is_own or not live.is_over else None
 
     def mirror(self, past: PastRun) -> LiveRun:
         live, number = self.live_of(past), past.number
@@ -451,11 +475,13 @@ class ProcessLine:
         return live
 
     async def stop(self, live: LiveRun) -> None:
-        await asyncio.to_thread(self.place.reply, live.past.number, "stop", 0, "")
+        # What it is if it waits in line: a copy, for its process may say otherwise.
+        stopped = replace(live, watchers=set(), over=asyncio.Event(), writings={})
+        stopped.end("stopped")
+        await asyncio.to_thread(self.place.stop, self.runs.keeper.history, stopped.past)
 
     async def count_waiting(self) -> int:
-        query = "SELECT count(*) AS waiting FROM procrastinate_jobs WHERE status = 'todo'"
-        return int((await self.app.connector.execute_query_one_async(query))["waiting"]) if self.is_reached else 0
+        return await asyncio.to_thread(self.place.count_waiting) if self.is_reached else 0
 
     def pass_on(self, number: int, kind: ReplyKind, which: int, text: str) -> None:
         task = asyncio.create_task(until_reached(self.place.reply, number, kind, which, text))
@@ -506,9 +532,13 @@ class ProcessLine:
         """Hear what other processes tell, for ever."""
         while True:
             try:
-                async with await AsyncConnection.connect(self.place.url, autocommit=True) as connection:
+                async with await AsyncConnection.connect(self.place.url, autocommit=True, **KEEPALIVE) as connection:
+                    # Shared: a connection that is lost may hold it a while yet.
+                    alive = "SELECT pg_advisory_lock_shared(%s, %s)"
+                    await connection.execute(alive, (ALIVE, self.process))
                     await connection.execute(f"LISTEN {CHANNEL}")
-                    self.is_reached = True
+                    self.is_heard.set()
+                    self.told_line.set()
                     # What was told before this connection was open is read now.
                     self.sessions.by_digest.clear()
                     await self.refresh(*self.mirrors)
@@ -519,7 +549,7 @@ class ProcessLine:
                             # One run that cannot be shown must not make this process deaf.
                             logger.error("what another process told crashed this one's view", exc_info=error)
             except (OperationalError, SetupError) as error:
-                self.is_reached = False
+                self.is_heard.clear()
                 logger.warning("the store cannot be heard: %s", error)
                 await asyncio.sleep(1)
 
@@ -529,7 +559,11 @@ class ProcessLine:
             await self.give(reply)
         elif session := message.get("session"):
             self.sessions.by_digest.pop(session, None)
+        elif "line" in message:
+            self.told_line.set()
         elif "run" in message:
+            if message["state"] == "waiting":
+                self.told_line.set()
             await self.hear_of_run(message["run"], message["owner"], message["state"])
         else:
             self.news |= {
@@ -580,7 +614,3 @@ class ProcessLine:
                 live.answer(live.approvals.get(which), text)
             else:
                 live.answer(live.readings.get(which), text)
-
-
-def defer_only(number: int, traceparent: str) -> None:
-    """Stand for the task where a job is only put in line."""

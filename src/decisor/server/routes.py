@@ -176,7 +176,8 @@ async def list_choices(state: CurrentState, user: CurrentUser) -> Choices:
         llms=(*serving.llms_for(user), NO_LLM),
         limits=serving.limits,
         connections=tuple(
-            connection_reply(name, members[name], name in state.pool.owners) for name in state.runs.connections(user)
+            connection_reply(name, members[name], name in state.pool.owners)
+            for name in await state.runs.connections(user)
         ),
         takes_files=serving.takes_files,
         techniques=tuple(
@@ -215,7 +216,7 @@ def setting_reply(setting: TechniqueSetting) -> SettingReply:
 @ask_router.get("/connections/{name}")
 async def show_schema(name: str, state: CurrentState, user: CurrentUser) -> SchemaReply:
     """Show the tables with their columns, and the text that an LLM is shown."""
-    if name not in state.runs.connections(user):
+    if name not in await state.runs.connections(user):
         raise NotThere(f"There is no connection {name[:80]!r}.")
     data = await state.pool.member(name, user.reader)
     tool: object = data.tools[0]
@@ -594,7 +595,7 @@ async def find_model_tool(name: str, state: AppState, user: User) -> Tool:
 
     The connection may be unknown or have no decision model.
     """
-    if name in state.runs.connections(user):
+    if name in await state.runs.connections(user):
         for tool in (await state.pool.member(name, user.reader)).tools:
             if tool.name == "whatif":
                 return tool

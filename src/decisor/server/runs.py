@@ -64,6 +64,8 @@ from decisor.views.transcript import format_story
 
 Work = Callable[[Data, Attachments], Awaitable[object]]
 STOP_SECONDS = 2.0
+IDLE_SECONDS = 900.0
+"""After how long a person's own connections are closed; the next question opens them."""
 STORY_WIDTH = 100
 """Characters of a line of a story in Markdown."""
 MOST_UNKEPT = 200
@@ -85,23 +87,25 @@ class NotThere(Exception):
 class Line(Protocol):
     """A line of runs, from which each process of a server takes some."""
 
-    async def begin(self, past: PastRun, order: Order, user: User, key: str) -> LiveRun:
-        """Put a run in line, and return it as it is here: an earlier one if the same person sent its key.
+    async def begin(self, prepared: Prepared, order: Order, user: User, key: str) -> LiveRun:
+        """Begin a run, or put it in line; return it as it is here: an earlier one if the same person sent its key.
 
         Raises Full if too many wait already.
         """
         ...
 
-    async def follow(self, past: PastRun) -> LiveRun:
-        """Return a run that is under way anywhere, as it is now."""
+    async def follow(self, past: PastRun) -> LiveRun | None:
+        """Return a run that is under way anywhere, as it is now; None if it ended elsewhere."""
         ...
 
     async def stop(self, live: LiveRun) -> None:
         """Stop a run, whichever process has it."""
         ...
 
-    is_reached: bool
-    """Whether the store of the line can be reached."""
+    @property
+    def is_reached(self) -> bool:
+        """Whether the store of the line can be reached."""
+        ...
 
     async def count_waiting(self) -> int:
         """Count the runs that no process has."""
@@ -155,13 +159,22 @@ class Runs:
         if self.serving.takes_files:
             self.uploads.open()
 
-    def connections(self, user: User) -> tuple[str, ...]:
+    async def connections(self, user: User) -> tuple[str, ...]:
         """Return the connections that a user may ask of."""
+        if self.serving.takes_files:
+            await self.uploads.look(user)
         return tuple(name for name in self.pool.members if may_use(user, name, self.pool))
 
     def uses(self, name: str) -> bool:
         """Return whether a run under way asks a connection."""
         return any(name in live.connections for live in self.live.values() if not live.is_over)
+
+    async def close_idle(self) -> None:
+        """Close the connections of people who ask nothing, for ever."""
+        while True:
+            await asyncio.sleep(IDLE_SECONDS / 4)
+            busy = {live.past.owner for live in self.live.values() if live.is_own and not live.is_over}
+            await self.pool.close_idle(IDLE_SECONDS, busy)
 
     async def ask(self, user: User, body: AskBody) -> LiveRun:
         """Begin a run of a question. Raises as ``prepare`` and ``begin``."""
@@ -224,7 +237,7 @@ class Runs:
                 return await self.prepare_resumption(user, body, await self.find(user, order.before))
 
     async def prepare_question(self, user: User, body: AskBody) -> Prepared:
-        names = choose_connections(body.connections, self.connections(user))
+        names = choose_connections(body.connections, await self.connections(user))
         request = request_of_body(body, self.serving, user)
         if not request.question:
             raise SetupError("What is to be decided? The question is empty.")
@@ -244,7 +257,7 @@ class Runs:
     async def prepare_resumption(self, user: User, body: HowToRun, before: LiveRun) -> Prepared:
         if before.state not in ("stopped", "failed"):
             raise SetupError("This run was not interrupted: there is nothing to go on with.")
-        names = choose_connections(before.connections, self.connections(user))
+        names = choose_connections(before.connections, await self.connections(user))
         old, start = before.past, next(events_of(before.entries, RunStart), None)
         question = start.question if start else old.question
         kept = read_kept_request(old.inputs).settings
@@ -278,7 +291,7 @@ class Runs:
         if start := next(events_of(before.entries, RunStart), None):
             user.technique(start.technique)
         request, edit = request_of_body(body, self.serving, user), edit_of(body)
-        names = choose_connections(before.connections, self.connections(user))
+        names = choose_connections(before.connections, await self.connections(user))
         past = PastRun(before.past.question, technique=before.past.technique, edit=edit.texts())
 
         request = await self.limit(user, request)
@@ -314,7 +327,7 @@ class Runs:
             sight=join_sights(sight, before.past.sight) if before else sight,
         )
         if self.jobs is not None:
-            return await self.jobs.begin(past, order, user, key)
+            return await self.jobs.begin(replace(prepared, past=past), order, user, key)
         number = await self.keeper.begin(past)
         # t1, t2, ...: names that no run of the history has.
         live = LiveRun(replace(past, number=number), str(number or f"t{next(self.unkept)}"), prepared.names)
@@ -396,26 +409,26 @@ class Runs:
 
         It is also raised if the run is another user's.
         """
-        live = self.live.get(id) if self.jobs is None else None
-        if live is not None and live.past.owner == user.name:
+        live = self.live.get(id)
+        if live is not None and live.past.owner == user.name and live.is_own:
             return live
-        if live is None and (number := parse_run_id(id)):
+        if (live is None or not live.is_own) and (number := parse_run_id(id)):
             return await self.of_history(number, user.name)
         # The run of another user gets the same answer as none.
         raise NotThere(f"There is no run {id[:80]!r}.")
 
     async def of_history(self, number: int, owner: str) -> LiveRun:
-        """Return a run of the history; raise NotThere if there is none."""
-        history = self.keeper.history
+        """Return a run of the history, or one that is under way in another process; raise NotThere if there is none."""
+        history, live = self.keeper.history, self.live.get(str(number)) if self.jobs else None
         try:
-            past = await asyncio.to_thread(history.read, number, owner)
-            if self.jobs is not None and past.state == "running":
-                live = await self.jobs.follow(past)
-                if not live.is_over or live.is_own:
+            # The store says that there is no such run of another owner.
+            is_known = live is not None and live.past.owner == owner
+            past = live.past if live and is_known else await asyncio.to_thread(history.read, number, owner)
+            if self.jobs is not None and (is_known or past.state == "running"):
+                if live := await self.jobs.follow(past):
                     return live
-                # It ended meanwhile elsewhere; what this process has of it may lack the last entries.
                 past = await asyncio.to_thread(history.read, number, owner)
-            entries = await asyncio.to_thread(history.entries, number, owner)
+            entries = await asyncio.to_thread(history.place.read_trace, number)
         except Unreachable:
             raise
         except SetupError as error:
@@ -600,7 +613,7 @@ async def save_record_approval(runs: Runs, user: User, id: str, body: RecordAppr
 async def verify_live_run(runs: Runs, user: User, id: str) -> Verification:
     """Compute a decision again on the data of today, as this user may see them."""
     live = await find_readable_run(runs, user, id)
-    names = choose_connections(live.connections, runs.connections(user))
+    names = choose_connections(live.connections, await runs.connections(user))
     runs.places.check()
     async with runs.places.one(user.name):
         return await verify_trace(live.entries, await runs.pool.data(names, user.reader))

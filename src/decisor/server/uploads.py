@@ -40,6 +40,8 @@ class Uploads:
     pool: Pool
     is_used: Callable[[str], bool]
     """Whether a run under way asks the connection of this name."""
+    known: dict[Path, tuple[str, tuple[int, int]]] = field(default_factory=dict)
+    """Name of the connection of each file, and which file that was."""
     turns: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
     """One person brings one file at a time, so that the caps hold."""
 
@@ -48,6 +50,23 @@ class Uploads:
         for home in sorted(self.folder.glob("*/")):
             for path in sorted(home.rglob("*.*")):
                 self.add(path)
+
+    async def look(self, user: User) -> None:
+        """Add the files that other processes took from a user, and close those that they removed."""
+        home = self.folder / owner_key(user)
+        # This process does so itself.
+        if self.turns[home.name].locked():
+            return
+        async with self.turns[home.name]:
+            found = {path: file_key(path) for path in sorted(home.rglob("*.*"))}
+            for path, (name, key) in [*self.known.items()]:
+                if home in path.parents and found.get(path) != key and not self.is_used(name):
+                    del self.known[path]
+                    await self.pool.remove(name)
+            for path, key in found.items():
+                # While a file is read in another way, it is there twice.
+                if any(key) and path not in self.known and self.pool.owners.get(self.name_of(path)) is None:
+                    self.add(path)
 
     def add(self, path: Path) -> str:
         """Add a file to the pool and return the name of its connection."""
@@ -58,6 +77,7 @@ class Uploads:
         self.pool.add(
             name, replace(sources, places=(replace(sources.places[0], audit=audit),)), owner=self.owner_of(path)
         )
+        self.known[path] = name, file_key(path)
         return name
 
     def owner_of(self, path: Path) -> str:
@@ -96,20 +116,27 @@ class Uploads:
                 await receive_file(parts, fresh, min(MOST_FILE, MOST_OF_OWNER - sum(sizes)))
                 fresh.flush()
                 for other in same:
-                    await self.forget(user, self.name_of(other))
+                    await self.drop(user, self.name_of(other))
                 os.link(fresh.name, path)
             name = self.add(path)
             try:
                 await self.pool.member(name)
             except Error as error:
-                await self.forget(user, name)
+                await self.drop(user, name)
                 # Who asks a server is not told where its files lie.
                 raise SetupError(str(error).replace(str(path), file)) from None
             return name
 
     async def forget(self, user: User, name: str) -> None:
         """Remove a file of a user and what was read from it. Raises SetupError if there is none, or it is in use."""
+        await self.look(user)
+        async with self.turns[owner_key(user)]:
+            await self.drop(user, name)
+
+    async def drop(self, user: User, name: str) -> None:
+        """Remove a file as ``forget`` does, within a turn of its user."""
         path, place = self.file_of(user, name), self.pool.members[name].places[0].place
+        self.known.pop(path, None)
         await self.pool.remove(name)
         await asyncio.to_thread(forget_place, place)
         path.unlink(missing_ok=True)
@@ -119,22 +146,24 @@ class Uploads:
 
         A reading that fails leaves the table of before.
         """
-        path = self.file_of(user, name)
-        known = dict(habit.split("=") for habit in habits_of(path).split(",") if habit) | dict(habits)
-        own = ",".join(f"{habit}={choice}" for habit, choice in sorted(known.items()))
-        target = self.folder / owner_key(user) / own / path.name
-        if target == path:
-            return
-        make_private_folder(target.parent)
-        os.link(path, target)
-        try:
-            await asyncio.to_thread(import_place, f"{target}#{own}")
-            await self.forget(user, name)
-        except Error as error:
-            target.unlink()
-            told = str(error).replace(str(target), path.name)
-            raise SetupError(f"The table stays as it was, for the new reading failed: {told}") from None
-        await self.pool.member(self.add(target))
+        await self.look(user)
+        async with self.turns[owner_key(user)]:
+            path = self.file_of(user, name)
+            known = dict(habit.split("=") for habit in habits_of(path).split(",") if habit) | dict(habits)
+            own = ",".join(f"{habit}={choice}" for habit, choice in sorted(known.items()))
+            target = self.folder / owner_key(user) / own / path.name
+            if target == path:
+                return
+            make_private_folder(target.parent)
+            os.link(path, target)
+            try:
+                await asyncio.to_thread(import_place, f"{target}#{own}")
+                await self.drop(user, name)
+            except Error as error:
+                target.unlink()
+                told = str(error).replace(str(target), path.name)
+                raise SetupError(f"The table stays as it was, for the new reading failed: {told}") from None
+            await self.pool.member(self.add(target))
 
     def file_of(self, user: User, name: str) -> Path:
         """Return the path of a file of a user. Raises as ``forget`` does."""
@@ -152,6 +181,15 @@ def habits_of(path: Path) -> str:
     ('', 'decimal=comma')
     """
     return path.parent.name if "=" in path.parent.name else ""
+
+
+def file_key(path: Path) -> tuple[int, int]:
+    """Return which file a path names now; zeros if none."""
+    try:
+        facts = path.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return facts.st_ino, facts.st_mtime_ns
 
 
 def owner_key(user: User) -> str:

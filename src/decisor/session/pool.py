@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -35,6 +36,8 @@ class Pool:
     open: dict[tuple[str, Reader], tuple[Data, AsyncExitStack]] = field(default_factory=dict)
     """Opened members with what closes each, by name and reader."""
     turns: dict[tuple[str, Reader], asyncio.Lock] = field(default_factory=dict)
+    used: dict[tuple[str, Reader], float] = field(default_factory=dict)
+    """When each was last asked for, on the monotonic clock."""
     seen: dict[Reader, Mapping[str, Sources]] = field(default_factory=dict)
 
     async def member(self, name: str, reader: Reader = ANYBODY) -> Data:
@@ -47,6 +50,7 @@ class Pool:
         seen = self.members_for(reader)[name]
         # A reader from whom nothing is kept back shares the data that are open for anybody.
         place = (name, ANYBODY if seen == self.members[name] else reader)
+        self.used[place] = time.monotonic()
         # One caller opens and the others wait; if it fails, the next one tries again.
         async with self.turns.setdefault(place, asyncio.Lock()):
             if place not in self.open:
@@ -63,9 +67,19 @@ class Pool:
         """Remove a member that was added, and close it."""
         del self.members[name], self.owners[name]
         self.seen.clear()
-        async with self.turns.setdefault((name, ANYBODY), asyncio.Lock()):
-            _, closing = self.open.pop((name, ANYBODY), (None, AsyncExitStack()))
+        await self.close_member((name, ANYBODY))
+
+    async def close_member(self, place: tuple[str, Reader]) -> None:
+        async with self.turns.setdefault(place, asyncio.Lock()):
+            _, closing = self.open.pop(place, (None, AsyncExitStack()))
             await closing.aclose()
+
+    async def close_idle(self, seconds: float, busy: Collection[str]) -> None:
+        """Close what is open for one person alone and was not asked for in so long. busy: persons who have runs."""
+        now = time.monotonic()
+        for place in [place for place, at in self.used.items() if place in self.open and now - at >= seconds]:
+            if place[1] != ANYBODY and place[1].name not in busy:
+                await self.close_member(place)
 
     def members_for(self, reader: Reader) -> Mapping[str, Sources]:
         if reader not in self.seen:

@@ -98,6 +98,10 @@ def counter_of(what: str) -> Callable[[int, int], None] | None:
     return None if counter is None else partial(counter, what)
 
 
+RARE_CYCLES = 50_000, 20, 50
+"""Thresholds of the garbage collector for a process with many runs."""
+
+
 @contextmanager
 def collect_cycles_rarely() -> Iterator[None]:
     """Let Python look for reference cycles less often within the block.
@@ -106,7 +110,7 @@ def collect_cycles_rarely() -> Iterator[None]:
     and each look costs more the more there are. For a process of this package only, never within a library call.
     """
     usual = gc.get_threshold()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(*RARE_CYCLES)
     try:
         yield
     finally:
