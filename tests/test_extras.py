@@ -73,6 +73,12 @@ def test_an_example_needs_no_extra() -> None:
     assert ran.returncode == 0 and "Ranking: profit" in ran.stdout, ran.stderr
 
 
+def test_the_tools_for_agents_need_nothing_of_the_page() -> None:
+    code = "import sys; sys.modules |= dict.fromkeys(('fastapi', 'authlib', 'psycopg_pool'))\nimport decisor.mcp.server"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_a_set_up_without_pip_is_sent_to_uv(tmp_path: Path) -> None:
     venv.create(tmp_path / "v", with_pip=False, symlinks=True)
     python = tmp_path / "v/bin/python"

@@ -62,8 +62,7 @@ from decisor.mcp.runs import (
     text_tool_result,
 )
 from decisor.sandbox.process import set_asker
-from decisor.server.app import GRACE_SECONDS, MOST_HEAD
-from decisor.server.connections import BACKLOG, make_connection_class
+from decisor.server.connections import BACKLOG, GRACE_SECONDS, MOST_HEAD, make_connection_class
 from decisor.server.security import Hosts, RequestGuard
 from decisor.server.settings import Places
 from decisor.server.users import Users

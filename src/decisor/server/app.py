@@ -40,7 +40,13 @@ from starlette.exceptions import HTTPException
 from decisor.errors import Error, LLMError, OutageError, SetupError, ToolError
 from decisor.history.place import FolderPlace
 from decisor.history.postgres import Unreachable
-from decisor.server.connections import BACKLOG, ProcessConnection, make_connection_class
+from decisor.server.connections import (
+    BACKLOG,
+    GRACE_SECONDS,
+    MOST_HEAD,
+    ProcessConnection,
+    make_connection_class,
+)
 from decisor.server.identity import CALLBACK, LOGIN, LOGIN_SECONDS, Refusal
 from decisor.server.live import HistoryWriter
 from decisor.server.log import show_log
@@ -453,12 +459,9 @@ async def reply_error(request: Request, error: Exception) -> JSONResponse:
     return fault_response(status, redact(str(error)))
 
 
-GRACE_SECONDS = 1
 KEEP_SECONDS = 75
 UNRESPONSIVE_SECONDS = 15
 """After how long a process that answers nothing is replaced."""
-MOST_HEAD = 32_768
-"""Bytes of a request's line and headers."""
 
 
 class WebServer(uvicorn.Server):

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-HEAD_SECONDS = 10.0
+HEAD_SECONDS, GRACE_SECONDS = 10.0, 1
+MOST_HEAD = 32_768
+"""Bytes of a request's line and headers."""
 BACKLOG = 128
 """Connections that wait to be accepted. asyncio accepts as many at once, before any of them can be counted."""
 MOST_OF_ONE = 1_024
