@@ -43,7 +43,7 @@ def say(row: Row) -> str:
 
 async def test_changed_gone_and_new_rows_are_told_with_before_and_after(tmp_path: Path) -> None:
     chance, told = random.Random(2), 0
-    for case in range(20):
+    for case in range(8):
         called = [(f"l{at}", chance.choice("ns"), float(chance.randint(1, 9) * 1000)) for at in range(4)]
         today = dict.fromkeys(range(4))
         rows: list[Row] = []

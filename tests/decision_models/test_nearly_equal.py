@@ -69,7 +69,7 @@ def dish_table(dishes: Sequence[Row]) -> str:
 async def test_the_order_is_that_of_a_loop_over_all_pairs(tmp_path: Path) -> None:
     chance = random.Random(7)
     decided_by_next = 0
-    for case in range(40):
+    for case in range(15):
         dishes, withins = random_dishes(chance, 7), random_withins(chance)
         pairs = [(one, two) for one, two in combinations(range(7), 2)]
         rows = [{name: dishes[one][name] + dishes[two][name] for name in GOALS} for one, two in pairs]
@@ -92,7 +92,7 @@ async def test_the_order_is_that_of_a_loop_over_all_pairs(tmp_path: Path) -> Non
             cheapest = min(row["cost"] for row in rows)
             words = f"{len(near)} candidates within {withins['cost']} of the best cost, {cheapest:g}: the smallest risk"
             assert words in format_ranking(ranking) and ranking.margin is None
-    assert decided_by_next >= 10
+    assert decided_by_next >= 3
 
 
 async def test_each_trial_is_won_by_the_best_of_a_loop_over_its_rows(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ async def test_a_plan_of_the_solver_is_one_of_the_best_of_a_loop_over_all_plans(
     pytest.importorskip("highspy")
     chance = random.Random(11)
     decided_by_next = 0
-    for case in range(25):
+    for case in range(10):
         dishes, withins = random_dishes(chance, 7), random_withins(chance)
         withins["cost"] = chance.choice([withins["cost"], "25 %", "15"])
         plans = [some for count in range(8) for some in combinations(range(7), count)]
@@ -142,7 +142,7 @@ async def test_a_plan_of_the_solver_is_one_of_the_best_of_a_loop_over_all_plans(
         assert ranking.options[0].outcome == pytest.approx(wanted[ranking.options[0].name]), withins
         decided_by_next += bool(withins["cost"]) and len(best) < len(near)
         assert bool(ranking.near) == bool(withins["cost"])
-    assert decided_by_next >= 8
+    assert decided_by_next >= 3
 
 
 async def test_what_missing_a_soft_rule_costs_may_decide_next(tmp_path: Path) -> None:

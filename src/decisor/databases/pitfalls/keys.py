@@ -27,14 +27,14 @@ async def key_as_number(rule_input: RuleInput) -> list[Pitfall]:
             sides = (node.this, node.args.get("expression"))
             is_sum = isinstance(node, exp.Sum | exp.Avg)
             is_size = is_sum or any(isinstance(side, exp.Literal) for side in sides)
-            if is_size and any(isinstance(side, exp.Column) and is_name(side, block, rule_input) for side in sides):
+            if is_size and any(isinstance(side, exp.Column) and is_label(side, block, rule_input) for side in sides):
                 verb = "adds up" if is_sum else "compares the size of"
                 text = f"{{}} {verb} keys, which only name something."
                 pitfalls.append(rule_input.pitfall("key_as_number", node, text, "ask"))
     return pitfalls
 
 
-def is_name(column: exp.Column, block: SelectBlock, rule_input: RuleInput) -> bool:
+def is_label(column: exp.Column, block: SelectBlock, rule_input: RuleInput) -> bool:
     """Return whether a column holds keys whose size means nothing, and the question does not speak of it."""
     origin = block.source_column(column)
     info = find_column(origin) if origin else None

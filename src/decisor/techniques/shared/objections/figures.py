@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import pairwise, permutations, product
 
 from decisor.parsing.figures import Quantity, find_quantities, iterate_numeric_fields, split_name, unit_of_column
-from decisor.techniques.shared.objections.order import MEAN, ORDINAL, PLACE
+from decisor.techniques.shared.objections.order import COMPARATIVE, MEAN, ORDINAL, PLACE
 from decisor.techniques.shared.objections.reading import (
     BOUND,
     AnswerReading,
@@ -159,8 +159,9 @@ class FigureCheck(AnswerReading):
 
     def is_statement(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether it is clear enough that a figure states something of a row."""
-        before, _ = clause.around(figure)
-        if self.noun_columns(figure, clause):
+        before, after = clause.around(figure)
+        # "99 less [o1.r2]" is a difference, however short.
+        if self.noun_columns(figure, clause) or (figure.digits > 1 and COMPARATIVE.match(after.lstrip())):
             return True
         is_row_number = figure.digits < 4 and not figure.unit and not before.strip("| *#")
         if figure.is_word or (is_row_number and clause.heads):

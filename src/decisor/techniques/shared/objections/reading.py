@@ -505,6 +505,7 @@ class AnswerReading:
                 for period in periods:
                     piece = piece[: period.start] + "Y" * len(period.text) + piece[period.end :]
                 is_line = piece.lstrip().startswith("|") or piece.count("\t") > 1
+                is_placed = masked[start:end] != text[start:end]  # by a name or citation
                 heads = () if not is_line else heads or tuple(head.strip() for head in SEPARATOR.split(piece))
                 yield Clause(
                     text[start:end],
@@ -515,7 +516,7 @@ class AnswerReading:
                         if start <= name.start < end
                     ),
                     tuple(
-                        widen(self.settle_mark(figure), piece)
+                        widen(self.settle_mark(figure), piece, is_placed)
                         for figure in find_quantities(piece)
                         if is_claim(figure, piece)
                     ),
@@ -621,12 +622,12 @@ class AnswerReading:
         return [*reversed(memory), *([self.subject] if self.subject else [])]
 
 
-def widen(figure: Quantity, text: str) -> Quantity:
-    """Return the figure with more room if it is round, or its text says that it is about right."""
+def widen(figure: Quantity, text: str, is_placed: bool) -> Quantity:
+    """Return the figure with more room if it is round and of a name or row, or its text says that it is about right."""
     size = abs(figure.meanings[0].value) if figure.meanings[0].room <= 0.5 else 0.0
     # Zeros at the end are seldom exact, whatever the words around say.
     last = rounded_to(size) if size == int(size) and "." not in figure.text else 1.0
-    is_round = last >= 100 or (last > 1 and size < 100 * last)
+    is_round = is_placed and (last >= 100 or (last > 1 and size < 100 * last))
     is_about = is_round or ABOUT.search(text[: figure.start]) or LOOSE.match(text[figure.end :])
     if figure.is_word or not is_about:
         return figure
