@@ -158,6 +158,7 @@ STARTING = {
     "system/processes.py": {"subprocess.run", "subprocess.Popen"},
     "sandbox/process.py": {"loop.subprocess_exec"},
     "tools/mcp_client.py": {"asyncio.create_subprocess_exec"},
+    "history/backup.py": {"subprocess.run"},
 }
 """Who starts a process. Ray starts its own, in ray_executor.py."""
 OPENING = {"cli/serve.py": {"webbrowser.open"}}

@@ -59,7 +59,8 @@ def test_eleven_commands_are_listed_and_the_others_below_them(capsys: pytest.Cap
     assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == list(COMMANDS) == names
     assert re.findall(r"^    (\w+) ", more, re.MULTILINE) == list(MORE)
     below, _ = command_of(["history"])
-    assert {"show", "resume", "approve", "verify", "record", "mark", "export"} == below.commands.keys()
+    below_history = {"show", "resume", "approve", "verify", "record", "mark", "export", "backup", "restore"}
+    assert below_history == below.commands.keys()
     assert run_command_line(["verify", "last"]) == 2 and "No such command" in capsys.readouterr().err
 
 

@@ -1,5 +1,6 @@
 """Spans of a run in an in-memory collector."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,18 +14,18 @@ from decisor.errors import SetupError
 from decisor.llms.scripted import ScriptedLLM
 from server.serving import ANSWER, PLAN, QUERY, sites
 
-EXPORTER = InMemorySpanExporter()
 SECRET = "sk-proj-abcdefghij0123456789abcdefghij"
 
 
 @pytest.fixture
-def collector() -> InMemorySpanExporter:
-    if not isinstance(trace.get_tracer_provider(), TracerProvider):
-        provider = TracerProvider()
-        provider.add_span_processor(SimpleSpanProcessor(EXPORTER))
-        trace.set_tracer_provider(provider)
-    EXPORTER.clear()
-    return EXPORTER
+def collector() -> Iterator[InMemorySpanExporter]:
+    provider = trace.get_tracer_provider()
+    if not isinstance(provider, TracerProvider):
+        trace.set_tracer_provider(provider := TracerProvider())
+    processor = SimpleSpanProcessor(exporter := InMemorySpanExporter())
+    provider.add_span_processor(processor)
+    yield exporter
+    processor.shutdown()
 
 
 def spans(collector: InMemorySpanExporter, folder: Path, queries: tuple[str, ...] = (QUERY,)) -> list[ReadableSpan]:

@@ -20,6 +20,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 from decisor.errors import SetupError
 from decisor.history.place import FolderPlace
 from decisor.history.postgres import PostgresPlace
+from decisor.system.processes import KEPT, ProcessStart, working_folder
 from decisor.system.secrets import redact
 from decisor.system.storage import PRIVATE, create_private, data_folder, make_private_folder
 
@@ -118,9 +119,10 @@ def run_postgres_tool(name: str, place: PostgresPlace, *options: str) -> None:
         raise SetupError(f"This needs {name}. Install PostgreSQL's client programs (package postgresql-client).")
     # Everybody on the machine can read a command, but not its environment.
     known = {key: str(value) for key, value in conninfo_to_dict(place.url).items()}
-    own = {**os.environ} | ({"PGPASSWORD": known.pop("password")} if "password" in known else {})
-    command = [name, f"--dbname={make_conninfo(**known)}", *options]
-    done = subprocess.run(command, env=own, capture_output=True, text=True)
+    own = {key: value for key, value in os.environ.items() if key in (*KEPT, "HOME") or key.startswith("PG")}
+    own |= {"PGPASSWORD": known.pop("password")} if "password" in known else {}
+    start = ProcessStart((name, f"--dbname={make_conninfo(**known)}", *options), own, str(working_folder()))
+    done = subprocess.run(start.command, env=start.environment, cwd=start.folder, capture_output=True, text=True)
     if done.returncode:
         raise SetupError(f"{name} failed. It says: {redact(done.stderr.strip())[:500]}")
 
