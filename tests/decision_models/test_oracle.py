@@ -34,7 +34,7 @@ from decisor.decision_models.second_form import upgrade_text
 from decisor.decision_models.turning_points import find_turning_points
 from decisor.errors import ToolError
 
-MODELS = 60
+MODELS = 40
 TRIALS = 5
 
 

@@ -29,7 +29,7 @@ from decisor.errors import ToolError
 from solver_oracle import Case, NoProgram, Point, Truth, dearer, random_program
 
 pytest.importorskip("highspy")
-MODELS = 60
+MODELS = 40
 TRIALS = 4
 
 

@@ -322,9 +322,9 @@ def attempts(mine: Victim) -> Iterator[tuple[str, Attempt]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("store", "each"), [("sqlite", 1), ("postgresql", 3)])
+@pytest.mark.parametrize(("store", "each"), [("sqlite", 3), ("postgresql", 6)])
 def test_nobody_reads_or_changes_what_is_anothers(tmp_path: Path, store: str, each: int) -> None:
-    """Each: only each third attempt is made, for all of them take a minute."""
+    """Each: only each third attempt is made, say, for all of them take a minute."""
     with ExitStack() as stack:
         place: Place = History(tmp_path / "history").place
         if store == "postgresql":
