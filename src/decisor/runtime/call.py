@@ -498,8 +498,9 @@ class ChargedCall:
         # The whole cap is reserved. One far above the usual reply would reserve the limit away.
         cap = min(cap, max(USUAL_REPLY, 2 * likely))
         if (tokens := self.budget.tokens_left(self.final, keep.tokens)) is not None:
-            # Even a corrected estimate is a few per cent off, and the tokens of the limit are counted by the endpoint.
-            cap = min(cap, (tokens - prompt - prompt // 50) // sampling.n)
+            # Even a corrected estimate is up to a tenth off (a table after prose), and the tokens of the limit are counted
+            # by the endpoint.
+            cap = min(cap, (tokens - prompt - prompt // 10) // sampling.n)
         dollars = self.budget.dollars_left(self.final, keep.dollars or 0.0)
         if dollars is not None and price is not None and (per_token := price.dollars(0, 10**6) / 10**6):
             cap = min(cap, int((dollars - price.dollars(prompt, 0)) / per_token / sampling.n))
