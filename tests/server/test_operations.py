@@ -16,9 +16,6 @@ from typing import Any
 
 import httpx
 import pytest
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from decisor.history.postgres import PostgresPlace
@@ -29,6 +26,7 @@ from decisor.server.users import User, Users, digest_of_token, read_users
 from decisor.system.extras import logger
 from server.serving import SOON, Served, served, sources
 from server.test_several_processes import serving_processes
+from servers.spans import collect_spans
 from servers.sql_databases import NAME, POSTGRES, postgres_database
 
 parser = pytest.importorskip("prometheus_client.parser")
@@ -137,13 +135,8 @@ def test_the_log_as_json_has_no_values(tmp_path: Path, capfd: pytest.CaptureFixt
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     monkeypatch.setenv("DECISOR_OTEL", "yes")
-    provider = trace.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):
-        trace.set_tracer_provider(provider := TracerProvider())
-    processor = SimpleSpanProcessor(exporter := InMemorySpanExporter())
-    provider.add_span_processor(processor)
-    yield exporter
-    processor.shutdown()
+    with collect_spans() as exporter:
+        yield exporter
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"])

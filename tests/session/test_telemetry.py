@@ -4,28 +4,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import decisor
 from decisor.errors import SetupError
 from decisor.llms.scripted import ScriptedLLM
 from server.serving import ANSWER, PLAN, QUERY, sites
+from servers.spans import collect_spans
 
 SECRET = "sk-proj-abcdefghij0123456789abcdefghij"
 
 
 @pytest.fixture
 def collector() -> Iterator[InMemorySpanExporter]:
-    provider = trace.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):
-        trace.set_tracer_provider(provider := TracerProvider())
-    processor = SimpleSpanProcessor(exporter := InMemorySpanExporter())
-    provider.add_span_processor(processor)
-    yield exporter
-    processor.shutdown()
+    with collect_spans() as exporter:
+        yield exporter
 
 
 def spans(collector: InMemorySpanExporter, folder: Path, queries: tuple[str, ...] = (QUERY,)) -> list[ReadableSpan]:

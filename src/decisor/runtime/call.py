@@ -498,8 +498,7 @@ class ChargedCall:
         # The whole cap is reserved. One far above the usual reply would reserve the limit away.
         cap = min(cap, max(USUAL_REPLY, 2 * likely))
         if (tokens := self.budget.tokens_left(self.final, keep.tokens)) is not None:
-            # Even a corrected estimate is up to a tenth off (a table after prose), and the tokens of the limit are counted
-            # by the endpoint.
+            # Even a corrected estimate is up to a tenth off (a table after prose), and the endpoint counts the tokens.
             cap = min(cap, (tokens - prompt - prompt // 10) // sampling.n)
         dollars = self.budget.dollars_left(self.final, keep.dollars or 0.0)
         if dollars is not None and price is not None and (per_token := price.dollars(0, 10**6) / 10**6):
