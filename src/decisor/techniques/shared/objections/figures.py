@@ -160,8 +160,9 @@ class FigureCheck(AnswerReading):
     def is_statement(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether it is clear enough that a figure states something of a row."""
         before, after = clause.around(figure)
-        # "99 less [o1.r2]" is a difference, however short.
-        if self.noun_columns(figure, clause) or (figure.digits > 1 and COMPARATIVE.match(after.lstrip())):
+        # "99 less [o1.r2]" is a difference, however short; by a name it may be of any column.
+        is_gap = figure.digits > 1 and not clause.names and COMPARATIVE.match(after.lstrip())
+        if self.noun_columns(figure, clause) or is_gap:
             return True
         is_row_number = figure.digits < 4 and not figure.unit and not before.strip("| *#")
         if figure.is_word or (is_row_number and clause.heads):
