@@ -161,7 +161,8 @@ class Runs:
 
     async def connections(self, user: User) -> tuple[str, ...]:
         """Return the connections that a user may ask of."""
-        if self.serving.takes_files:
+        # A process alone knows what it took.
+        if self.serving.takes_files and self.jobs is not None:
             await self.uploads.look(user)
         return tuple(name for name in self.pool.members if may_use(user, name, self.pool))
 

@@ -70,6 +70,8 @@ class Pool:
         await self.close_member((name, ANYBODY))
 
     async def close_member(self, place: tuple[str, Reader]) -> None:
+        # Before its turn: who asks for it meanwhile opens it anew.
+        self.used.pop(place, None)
         async with self.turns.setdefault(place, asyncio.Lock()):
             _, closing = self.open.pop(place, (None, AsyncExitStack()))
             await closing.aclose()
