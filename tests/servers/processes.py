@@ -7,8 +7,10 @@ from pathlib import Path
 
 
 def children(process: int) -> list[int]:
+    """Find the processes that it started, and those that they started: a worker is a child of a fork server."""
     tasks = Path(f"/proc/{process}/task").glob("*/children")
-    return [int(word) for path in tasks for word in path.read_text().split()]
+    found = [int(word) for path in tasks for word in path.read_text().split()]
+    return [*found, *(one for child in found for one in children(child))]
 
 
 def end(processes: Sequence[int], seconds: float = 60.0) -> bool:

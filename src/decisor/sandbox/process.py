@@ -32,6 +32,7 @@ from decisor.sandbox.engines import SYSTEM, load_engine, make_paths_absolute
 from decisor.sandbox.limits import check_platform, limits_of_this_system, memory_of, processes_killed_for_memory
 from decisor.sandbox.wire import HEAD, Frame, caps_to, pack_frame, pack_request, table_from_frame
 from decisor.system.extras import logger
+from decisor.system.fork_server import CAN_FORK, start_forked
 from decisor.system.processes import ProcessStart, build_python_start, make_path_absolute
 from decisor.system.secrets import find_url_secrets, redact, redact_known
 from decisor.types import Table, Value
@@ -239,10 +240,13 @@ class Child(asyncio.SubprocessProtocol):
         self.process.close()
 
 
-async def spawn(start: ProcessStart, patient: bool, grace: float) -> Child:
-    loop = asyncio.get_running_loop()
+async def spawn(engine: str, patient: bool, grace: float) -> Child:
+    """Start a worker: a fork of a process that has loaded what this engine needs, where there are forks."""
+    loop, start, build = asyncio.get_running_loop(), worker_start(), partial(Child, patient, grace)
+    if CAN_FORK:
+        return await start_forked(build, start, WORKER, LOADED.get(engine, ()))
     _, child = await loop.subprocess_exec(
-        partial(Child, patient, grace),
+        build,
         *start.command,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -322,6 +326,13 @@ class Audit:
             raise SetupError(f"The audit cannot be written to {self.path}: {error.strerror}.") from error
 
 
+WORKER = "decisor.sandbox.worker"
+LOADED = {
+    "sqlite": ("decisor.sandbox.engines.sqlite",),
+    "duckdb": ("decisor.sandbox.engines.duckdb",),
+    "model": ("decisor.decision_models.worker.engine",),
+}
+"""What a worker of an engine loads beside its own module. A driver that starts threads when it is loaded is none."""
 START_SECONDS = 60.0
 SERVER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0
@@ -512,7 +523,7 @@ class Worker:
     async def _hello(self, seconds: float) -> Frame:
         """Start a child that opens the database, and return its first reply."""
         warehouse = self.description.warehouse
-        self.child = await spawn(worker_start(), self.description.server, ENDING_SECONDS if warehouse else 0.0)
+        self.child = await spawn(self.engine, self.description.server, ENDING_SECONDS if warehouse else 0.0)
         hello = pack_frame({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})
         return await self.child.ask(hello, seconds, None)
 
@@ -523,7 +534,7 @@ def worker_start() -> ProcessStart:
     The environment has only variables that a driver needs: keys and tokens stay out of a statement's reach.
     """
     tls = [name for name in os.environ if name.startswith("PGSSL")]
-    command = build_python_start("decisor.sandbox.worker", (*VARIABLES, *tls))
+    command = build_python_start(WORKER, (*VARIABLES, *tls))
     for name in TLS_FILES:
         if command.environment.get(name, SYSTEM) != SYSTEM:
             command.environment[name] = make_path_absolute(command.environment[name])
