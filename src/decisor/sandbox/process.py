@@ -330,9 +330,13 @@ WORKER = "decisor.sandbox.worker"
 LOADED = {
     "sqlite": ("decisor.sandbox.engines.sqlite",),
     "duckdb": ("decisor.sandbox.engines.duckdb",),
+    "combine": ("decisor.sandbox.engines.combine",),
     "model": ("decisor.decision_models.worker.engine",),
+    "postgres": ("decisor.sandbox.engines.postgres", "psycopg"),
+    "mysql": ("decisor.sandbox.engines.mysql", "pymysql"),
+    "bolt": ("decisor.sandbox.engines.bolt", "neo4j"),
 }
-"""What a worker of an engine loads beside its own module. A driver that starts threads when it is loaded is none."""
+"""What a worker of an engine loads beside its own module. Not duckdb, which starts a thread when it is loaded."""
 START_SECONDS = 60.0
 SERVER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0

@@ -248,7 +248,8 @@ def main() -> None:
             if new := [name for name in (request.module, *request.loaded) if name not in loaded]:
                 sys.path[:] = request.path
                 for name in new:
-                    import_module(name)
+                    with suppress(ImportError):  # the worker says what is missing
+                        import_module(name)
                 loaded.update(new)
                 gc.freeze()  # a collection would write to the memory that the children share
             with suppress(OSError):  # both sockets are closed then, which says that there is no process
