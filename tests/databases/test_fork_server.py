@@ -14,6 +14,7 @@ import pytest
 import uvloop
 
 from decisor.errors import SetupError, ToolError
+from decisor.sandbox import process
 from decisor.sandbox.engine import Caps
 from decisor.sandbox.process import LOADED, Worker
 from decisor.system.fork_server import SERVERS
@@ -58,8 +59,8 @@ async def test_a_worker_has_its_own_files_environment_and_folder(shop: str, monk
             assert not sockets & {str(file.readlink()) for file in Path(f"/proc/{server}/fd").iterdir()}
             assert os.getsid(pid_of(worker)) == pid_of(worker)
             assert list((place / "cwd").resolve().iterdir()) == []
-            for process in (pid_of(worker), server):
-                assert b"sk-secret" not in Path(f"/proc/{process}/environ").read_bytes()
+            for pid in (pid_of(worker), server):
+                assert b"sk-secret" not in Path(f"/proc/{pid}/environ").read_bytes()
             now = await worker.run(
                 "SELECT strftime('%s', 'now', 'localtime') - strftime('%s', 'now') AS s", trusted=True
             )
@@ -143,6 +144,17 @@ def test_a_fork_of_this_process_has_a_server_of_its_own(shop: str) -> None:
     assert theirs != ours
     assert end([theirs], 10)
     assert asyncio.run(once()) == ours
+
+
+async def test_where_nothing_is_forked_a_worker_is_started_as_it_was(
+    shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "CAN_FORK", False)
+    async with working(shop, 1) as worker:
+        assert Path(f"/proc/{pid_of(worker)}/cmdline").read_bytes().split(b"\0").count(b"decisor.sandbox.worker") == 1
+        with pytest.raises(ToolError, match="Stopped"):
+            await worker.run(ENDLESS, trusted=True)
+        assert (await worker.run("SELECT 1 AS x")).rows == ((1,),)
 
 
 def test_it_works_under_another_event_loop(shop: str) -> None:

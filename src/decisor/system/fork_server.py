@@ -80,7 +80,7 @@ class ForkServer:
         return cls(process, control)
 
     def send(self, request: ForkRequest, link: socket.socket, life: socket.socket) -> None:
-        message = json.dumps(asdict(request)).encode("utf-8", "surrogateescape")
+        message = json.dumps(asdict(request)).encode()
         socket.send_fds(self.control, [message], [link.fileno(), life.fileno()])
 
 
@@ -231,8 +231,8 @@ def main() -> None:
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken)
     signal.signal(signal.SIGCHLD, lambda *_: None)  # a handler, so that the end of a child writes to the pipe
-    lives: dict[int, int] = {}
     server = os.getpid()
+    lives: dict[int, int] = {}
     loaded: set[str] = set()
     while os.getppid() == parent:
         ready, _, _ = select.select([control.fileno(), wake], [], [], WATCH_SECONDS)
@@ -243,23 +243,26 @@ def main() -> None:
             message, files, *_ = socket.recv_fds(control, MOST_BYTES, 2)
             if not message:
                 return
-            request = ForkRequest(**json.loads(message.decode("utf-8", "surrogateescape")))
-            link, life = files
-            if new := [name for name in (request.module, *request.loaded) if name not in loaded]:
-                sys.path[:] = request.path
-                for name in new:
-                    with suppress(ImportError):  # the worker says what is missing
-                        import_module(name)
-                loaded.update(new)
-                gc.freeze()  # a collection would write to the memory that the children share
+            request = ForkRequest(**json.loads(message))
+            load_modules(request, loaded)
             with suppress(OSError):  # both sockets are closed then, which says that there is no process
-                pid = os.fork()
-                if pid == 0:
-                    run_forked(request, link, server)
-                lives[pid] = os.dup(life)
-                os.write(life, NUMBER.pack(pid))
-            os.close(link)
-            os.close(life)
+                if (pid := os.fork()) == 0:
+                    run_forked(request, server, files, [control.fileno(), wake, woken, *lives.values()])
+                lives[pid] = os.dup(files[1])
+                os.write(lives[pid], NUMBER.pack(pid))
+            for file in files:
+                os.close(file)
+
+
+def load_modules(request: ForkRequest, loaded: set[str]) -> None:
+    """Load the modules of a request that are not in ``loaded`` yet."""
+    if new := [name for name in (request.module, *request.loaded) if name not in loaded]:
+        sys.path[:] = request.path
+        for name in new:
+            with suppress(ImportError):  # the worker says what is missing
+                import_module(name)
+        loaded.update(new)
+        gc.freeze()  # a collection would write to the memory that the children share
 
 
 def tell_ends(lives: dict[int, int]) -> None:
@@ -275,19 +278,23 @@ def tell_ends(lives: dict[int, int]) -> None:
             os.close(life)
 
 
-def run_forked(request: ForkRequest, link: int, server: int) -> NoReturn:
-    """Run the module's ``main`` in the new process, which keeps nothing of the server but what is loaded."""
+def run_forked(request: ForkRequest, server: int, files: Sequence[int], others: Sequence[int]) -> NoReturn:
+    """Run the module's ``main`` in the new process, which keeps nothing of the server but what is loaded.
+
+    others: files of the server.
+    """
     status = 1
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for number, own in enumerate((link, link, nothing)):
-            os.dup2(own, number)
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
         end_with(server)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for own, file in enumerate((files[0], files[0], nothing)):
+            os.dup2(file, own)
+        for file in (*files, nothing, *others):
+            os.close(file)
         os.environ.clear()
         os.environ.update(request.environment)
         time.tzset()  # the C library read TZ when the server started
