@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from annotated_types import Ge, Gt, Le, MinLen
@@ -545,6 +546,7 @@ def build_model_of_file(file: ModelFile, text: str, lines: Lines, parameters: Ma
 DRAFTED = ("choice", "unknown", "table", "change", "recompute", "measure", "rule", "input", "parameter", "copy")
 
 
+@cache
 def describe_model_keys() -> str:
     """Describe the keys of a model file that an LLM may write, by the classes of this module."""
     schema = MODEL_FILE.json_schema("")
