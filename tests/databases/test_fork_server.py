@@ -17,7 +17,7 @@ from decisor.errors import SetupError, ToolError
 from decisor.sandbox import process
 from decisor.sandbox.engine import Caps
 from decisor.sandbox.process import LOADED, Worker
-from decisor.system.fork_server import SERVERS
+from decisor.system.fork_server import SERVERS, start_forked
 from servers.processes import end
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
@@ -155,6 +155,13 @@ async def test_where_nothing_is_forked_a_worker_is_started_as_it_was(
         with pytest.raises(ToolError, match="Stopped"):
             await worker.run(ENDLESS, trusted=True)
         assert (await worker.run("SELECT 1 AS x")).rows == ((1,),)
+
+
+async def test_a_process_that_ends_at_once_is_gone() -> None:
+    """Before its link is made or after: a module without ``main`` ends it."""
+    start = process.worker_start()
+    ended = [await start_forked(lambda: process.Child(False, 0.0), start, "decisor.system.text", ()) for _ in range(10)]
+    await asyncio.wait_for(asyncio.gather(*(child.end(grace=5) for child in ended)), 20)
 
 
 def test_it_works_under_another_event_loop(shop: str) -> None:

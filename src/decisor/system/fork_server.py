@@ -86,12 +86,13 @@ class ForkServer:
 
 SERVERS: dict[int, ForkServer] = {}
 """By process: a fork of this process starts one of its own."""
-STARTING = threading.Lock()
+STARTING: dict[int, threading.Lock] = {}
+"""By process too: a fork may come while another thread holds it."""
 
 
 def send_to_server(request: ForkRequest, link: socket.socket, life: socket.socket) -> None:
     """Send a request to the fork server of this process, and start one if there is none or it was killed."""
-    with STARTING:
+    with STARTING.setdefault(os.getpid(), threading.Lock()):
         server = SERVERS.get(os.getpid())
         if server is not None and server.process.poll() is None:
             with suppress(BrokenPipeError, ConnectionResetError):  # it ended just now
@@ -108,7 +109,7 @@ def end_server(process: int) -> None:
     """End the fork server of a process that ends, and so its children; a fork of the process leaves it alone."""
     if os.getpid() == process:
         server = SERVERS.pop(process)
-        server.control.close()
+        server.control.shutdown(socket.SHUT_RDWR)  # a fork of this process has it too
         server.process.wait()
 
 
@@ -120,6 +121,7 @@ class ForkedProcess(asyncio.SubprocessTransport):
         self.protocol = protocol
         self.pid = 0
         self.status: int | None = None
+        self.is_over = False
         self.link: asyncio.Transport | None = None
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -148,6 +150,11 @@ class ForkedProcess(asyncio.SubprocessTransport):
         if self.link is not None:
             self.link.close()
 
+    def tell_end(self) -> None:
+        self.protocol.process_exited()
+        self.close()
+        self.protocol.connection_lost(None)
+
 
 class Link(asyncio.Protocol):
     """The input and output of a forked process."""
@@ -174,7 +181,6 @@ class Life(asyncio.Protocol):
                 self.process.status = number
             else:
                 self.process.pid = number
-
         if not self.process.started.done():
             self.process.started.set_result(None)
 
@@ -182,13 +188,10 @@ class Life(asyncio.Protocol):
         process = self.process
         if not process.started.done():
             process.started.set_exception(OSError("no process could be forked"))
-        if process.link is None:
-            return
-        if process.status is None:
-            process.status = LOST
-        process.protocol.process_exited()
-        process.close()
-        process.protocol.connection_lost(None)
+        process.is_over = True
+        process.status = LOST if process.status is None else process.status
+        if process.link is not None:
+            process.tell_end()
 
 
 async def start_forked(build: Callable[[], P], start: ProcessStart, module: str, loaded: Sequence[str]) -> P:
@@ -208,15 +211,17 @@ async def fork_once(protocol: P, request: ForkRequest) -> P:
     (link, their_link), (life, their_life) = socket.socketpair(), socket.socketpair()
     with their_link, their_life:
         send_to_server(request, their_link, their_life)
+    told, _ = await loop.create_unix_connection(lambda: Life(process), sock=life)
     try:
-        await loop.create_unix_connection(lambda: Life(process), sock=life)
         await process.started
         process.link, _ = await loop.create_unix_connection(lambda: Link(process), sock=link)
     except BaseException:
+        told.close()
         link.close()  # the process, if there is one, ends with its input
-        life.close()
         raise
     protocol.connection_made(process)
+    if process.is_over:
+        process.tell_end()
     return protocol
 
 
