@@ -430,7 +430,7 @@ class PostgresPlace:
         with self.transaction() as tables:
             store_reply(tables, number, kind, which, text)
 
-    def replies(self, number: int) -> Mapping[tuple[str, int], str]:
+    def replies(self, number: int) -> Mapping[tuple[Any, int], str]:
         with self.reading() as tables:
             return read_replies(tables, number)
 
@@ -484,7 +484,7 @@ def store_reply(tables: Tables, number: int, kind: str, which: int, text: str) -
     tell(tables, {"reply": number})
 
 
-def read_replies(tables: Tables, number: int) -> Mapping[tuple[str, int], str]:
+def read_replies(tables: Tables, number: int) -> Mapping[tuple[Any, int], str]:
     """Return what people said to a run, by kind and number."""
     rows = tables.execute("SELECT kind, which, text FROM reply WHERE number = ?", (number,)).fetchall()
     return {(kind, which): text for kind, which, text in rows}

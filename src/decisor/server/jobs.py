@@ -33,10 +33,8 @@ from decisor.history.postgres import (
 )
 from decisor.history.store import PAST_RUN, PastRun
 from decisor.llms.shared import Journal
-from decisor.semantics.readings import OpenReading
-from decisor.server.live import LiveRun, Pending, ReplyKind, state_for_client
+from decisor.server.live import LiveRun, ReplyKind, Shown, state_for_client
 from decisor.server.requests import Order
-from decisor.server.responses import State
 from decisor.server.runs import NotThere, Prepared, Runs
 from decisor.server.settings import Full
 from decisor.server.stream import wait_for_event
@@ -44,10 +42,10 @@ from decisor.server.users import SESSION, SharedSessions, User
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
-from decisor.trace.events import TraceEntry, Writing
+from decisor.trace.events import TraceEntry
 from decisor.trace.file import Prompts, read_entries, trace_line_format
 from decisor.trace.telemetry import continue_trace, find_traceparent
-from decisor.types import Action, Completion
+from decisor.types import Completion
 
 GATHER_SECONDS = 0.05
 TICK_SECONDS = 0.15
@@ -64,59 +62,7 @@ KEEPALIVE: Mapping[str, Any] = {
 }
 # It would tell each connection that is gone; the log here says it once.
 logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
-COMPLETION = DocumentFormat(Completion)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A query or words that a run asked a person about."""
-
-    number: int
-    query: Action | None = None
-    words: OpenReading | None = None
-    reply: str | None = None
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What a page shows of a run under way besides its entries."""
-
-    state: State
-    count: str = ""
-    writings: tuple[Writing, ...] = ()
-    asked: tuple[Asked, ...] = ()
-
-
-SHOWN = DocumentFormat(Shown)
-
-
-def shown_of(live: LiveRun) -> Shown:
-    queries = [Asked(one.number, query=one.subject, reply=reply_of(one)) for one in live.approvals.values()]
-    words = [Asked(one.number, words=one.subject, reply=reply_of(one)) for one in live.readings.values()]
-    return Shown(live.state, live.count, tuple(live.writings.values()), (*queries, *words))
-
-
-def reply_of(pending: Pending[Any]) -> str | None:
-    return pending.reply.result() if pending.reply.done() and not pending.reply.cancelled() else None
-
-
-def show(live: LiveRun, shown: Shown) -> None:
-    """Make a run show what the process that has it published."""
-    live.state, live.count = shown.state, shown.count
-    live.writings = {one.call: one for one in shown.writings}
-    for one in shown.asked:
-        if one.query is not None:
-            add_asked(live.approvals, "query", one.number, one.query, one.reply)
-        elif one.words is not None:
-            add_asked(live.readings, "words", one.number, one.words, one.reply)
-
-
-def add_asked(waiting: dict[int, Any], kind: ReplyKind, number: int, subject: object, reply: str | None) -> None:
-    if number not in waiting:
-        waiting[number] = Pending(number, subject, asyncio.get_running_loop().create_future(), kind)
-    future = waiting[number].reply
-    if reply is not None and not future.done():
-        future.set_result(reply)
+COMPLETION, SHOWN = DocumentFormat(Completion), DocumentFormat(Shown)
 
 
 @dataclass(eq=False)
@@ -133,12 +79,13 @@ class Mirror:
         """Add what was read of it."""
         # Another process has begun it anew.
         if attempt > self.attempt:
-            self.attempt, self.lines, self.prompts, self.live.entries, self.live.texts = attempt, 0, {}, [], []
+            self.attempt, self.lines, self.prompts = attempt, 0, {}
+            self.live.entries, self.live.texts, self.live.asked = [], [], {}
         for entry in read_entries(lines, self.prompts):
             self.live.hear(entry)
         self.lines += len(lines)
         if state:
-            show(self.live, SHOWN.decode(state))
+            self.live.show(SHOWN.decode(state))
         self.live.wake()
 
 
@@ -175,7 +122,7 @@ class Own:
     def news_of(self) -> News:
         live = self.live
         news = live.entries[live.written :]
-        return News(live.past.number, self.attempt, live.written, news, json_text(shown_of(live)))
+        return News(live.past.number, self.attempt, live.written, news, json_text(live.shown))
 
 
 @dataclass(eq=False)
@@ -607,10 +554,7 @@ class ProcessLine:
             return
         live = own.live
         for (kind, which), text in (await asyncio.to_thread(self.place.replies, number)).items():
-            if kind == "stop":
-                if live.task is not None:
-                    live.task.cancel()
-            elif kind == "query":
-                live.answer(live.approvals.get(which), text)
-            else:
-                live.answer(live.readings.get(which), text)
+            if kind != "stop":
+                live.answer(kind, which, text)
+            elif live.task is not None:
+                live.task.cancel()

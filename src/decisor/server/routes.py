@@ -311,7 +311,7 @@ async def approve_query(id: str, number: int, body: ApprovalBody, state: Current
     refusal = f"{REFUSED} {body.why}".strip()
     if body.instead.strip():
         refusal = f"{refusal} They changed the query. Run this one, as it is:\n{body.instead.strip()}"
-    if not live.answer(live.approvals.get(number), "" if body.allow else refusal):
+    if not live.answer("query", number, "" if body.allow else refusal):
         raise NotThere(f"No query {number} waits in run {id[:80]!r}.")
     return run_reply(live)
 
@@ -320,7 +320,7 @@ async def approve_query(id: str, number: int, body: ApprovalBody, state: Current
 async def answer_reading(id: str, number: int, body: ReadingBody, state: CurrentState, user: CurrentUser) -> RunReply:
     """Tell the meaning of words of the question."""
     live = await state.runs.find(user, id)
-    if not live.answer(live.readings.get(number), body.answer):
+    if not live.answer("words", number, body.answer):
         raise NotThere(f"No words {number} wait in run {id[:80]!r}.")
     return run_reply(live)
 
