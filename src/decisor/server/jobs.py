@@ -43,7 +43,7 @@ from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
 from decisor.trace.events import TraceEntry
-from decisor.trace.file import Prompts, read_entries, trace_line_format
+from decisor.trace.file import trace_line_format
 from decisor.trace.telemetry import continue_trace, find_traceparent
 from decisor.types import Completion
 
@@ -66,44 +66,16 @@ COMPLETION, SHOWN = DocumentFormat(Completion), DocumentFormat(Shown)
 
 
 @dataclass(eq=False)
-class Mirror:
-    """A run that another process has, or that waits in line."""
-
-    live: LiveRun
-    attempt: int = 0
-    lines: int = 0
-    """How many lines of its trace were read."""
-    prompts: Prompts = field(default_factory=dict)
-
-    def add(self, attempt: int, state: str, lines: Sequence[str]) -> None:
-        """Add what was read of it."""
-        # Another process has begun it anew.
-        if attempt > self.attempt:
-            self.attempt, self.lines, self.prompts = attempt, 0, {}
-            self.live.entries, self.live.texts, self.live.asked = [], [], {}
-        for entry in read_entries(lines, self.prompts):
-            self.live.hear(entry)
-        self.lines += len(lines)
-        if state:
-            self.live.show(SHOWN.decode(state))
-        self.live.wake()
-
-
-@dataclass(eq=False)
 class Own:
     """A run that this process has."""
 
     live: LiveRun
-    attempt: int
     news: asyncio.Event = field(default_factory=asyncio.Event)
     is_lost: bool = False
-    """Whether another process has taken it over."""
-    is_ending: bool = False
-    """Whether it is over, and its end is to be stored."""
+    """Whether another attempt of it has begun."""
     is_stored: asyncio.Event = field(default_factory=asyncio.Event)
-
-    is_left: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when this process is done with it."""
+    """Set when its end is stored, or it is lost."""
+    task: asyncio.Task[None] | None = None
 
     def lose(self) -> None:
         """Stop doing it, for another attempt of it has begun."""
@@ -115,14 +87,12 @@ class Own:
     @property
     def is_changed(self) -> bool:
         """Whether there is something to store: of a run that is over, its end, once."""
-        if self.live.is_over:
-            return self.is_ending and not self.is_stored.is_set()
-        return self.news.is_set()
+        return not self.is_stored.is_set() if self.live.is_over else self.news.is_set()
 
-    def news_of(self) -> News:
+    def take_news(self) -> News:
+        self.news.clear()
         live = self.live
-        news = live.entries[live.written :]
-        return News(live.past.number, self.attempt, live.written, news, json_text(live.shown))
+        return News(live.past.number, live.attempt, live.written, live.entries[live.written :], json_text(live.shown))
 
 
 @dataclass(eq=False)
@@ -202,7 +172,6 @@ class ProcessLine:
         self.runs, self.place = runs, place
         self.process, self.processes = secrets.randbits(31), 1
         self.own: dict[int, Own] = {}
-        self.mirrors: dict[int, Mirror] = {}
         self.purchases = Purchases(place)
         self.sessions = runs.serving.users.sessions = SharedSessions(place=place)
         self.is_heard = asyncio.Event()
@@ -210,7 +179,7 @@ class ProcessLine:
         self.told_line = asyncio.Event()
         self.ending = asyncio.Event()
         self.turn = asyncio.Lock()
-        """Of reading what is new of mirrors: the same lines are read once."""
+        """Of reading what is new of other processes' runs: the same lines are read once."""
         self.news: set[int] = set()
         self.told_news = asyncio.Event()
         self.doing: set[asyncio.Task[None]] = set()
@@ -265,11 +234,9 @@ class ProcessLine:
         if not is_new:
             return await self.runs.of_history(number, past.owner)
         past = replace(past, number=number)
-        return (
-            self.start(Taken(past, wish.job, traceparent=wish.traceparent), order, prepared)
-            if is_own
-            else self.mirror(past)
-        )
+        if is_own:
+            return self.start(Taken(past, wish.job, traceparent=wish.traceparent), order, prepared)
+        return self.find_live(past)
 
     async def take(self) -> None:
         """Take runs that wait as there is room, for ever."""
@@ -281,26 +248,25 @@ class ProcessLine:
 
     def start(self, taken: Taken, order: Order, prepared: Prepared | None = None) -> LiveRun:
         """Begin to do a run."""
-        number = taken.past.number
-        before, live = self.own.get(number), self.live_of(taken.past)
+        before, live = self.own.get(taken.past.number), self.find_live(taken.past)
         # This process may have an earlier attempt of it still.
         if before is not None:
             before.lose()
-        self.mirrors.pop(number, None)
-        live.begin_anew(taken.past, taken.replies)
-        own = self.own[number] = Own(live, taken.attempt)
+        live.past, live.given, live.pass_on = taken.past, taken.replies, None
+        live.begin_anew(taken.attempt)
+        own = self.own[taken.past.number] = Own(live)
         with continue_trace(taken.traceparent):
-            task = asyncio.create_task(self.carry_out(own, before, order, prepared))
-        self.doing.add(task)
-        task.add_done_callback(self.doing.discard)
+            own.task = asyncio.create_task(self.carry_out(own, before, order, prepared))
+        self.doing.add(own.task)
+        own.task.add_done_callback(self.doing.discard)
         return live
 
     async def carry_out(self, own: Own, before: Own | None, order: Order, prepared: Prepared | None) -> None:
         """Do one run, from its beginning to its end or to that of this process."""
         live = own.live
         try:
-            if before is not None:
-                await before.is_left.wait()
+            if before is not None and before.task is not None:
+                await asyncio.wait([before.task])
             live.watchers.add(own.news)
             if await self.decide(own, order, prepared):
                 await self.end(own)
@@ -312,7 +278,6 @@ class ProcessLine:
                 live.task.cancel()
                 await asyncio.wait([live.task])
             live.watchers.discard(own.news)
-            own.is_left.set()
             # Unless a later attempt of it is this process's too.
             if self.own.get(live.past.number) is own:
                 del self.own[live.past.number]
@@ -337,7 +302,7 @@ class ProcessLine:
             return True
         live.connections = prepared.names
         number = live.past.number
-        kept = await until_reached(self.place.bought, number) if own.attempt > 1 else {}
+        kept = await until_reached(self.place.bought, number) if live.attempt > 1 else {}
         if self.runs.is_closing or own.is_lost:
             return False
         journal = Journal(BoughtReplies(self.purchases, number, kept))
@@ -353,7 +318,6 @@ class ProcessLine:
     async def end(self, own: Own) -> None:
         """Wait until the rest of a run that is over is stored."""
         self.runs.tell_end(own.live)
-        own.is_ending = True
         self.ending.set()
         await own.is_stored.wait()
         own.live.is_kept = True
@@ -367,19 +331,19 @@ class ProcessLine:
             changed = [one for one in self.own.values() if one.is_changed]
             if not changed:
                 continue
-            for own in changed:
-                own.news.clear()
-            news = [own.news_of() for own in changed]
-            ends = [own.live.past for own in changed if own.is_ending]
+            news = [own.take_news() for own in changed]
+            ends = [own.live.past for own in changed if own.live.is_over]
             lost = await until_reached(self.place.publish, self.runs.keeper.history, news, ends)
             for own, one in zip(changed, news, strict=True):
-                own.live.written += len(one.entries)
                 if one.number in lost:
                     logger.warning("run %s was taken over by another process", one.number)
                     own.lose()
-                # A run that ended meanwhile is in the next round.
-                if own.live.past in ends or own.is_lost:
-                    own.is_stored.set()
+                # Its run may be of a later attempt now.
+                elif not own.is_lost:
+                    own.live.written += len(one.entries)
+                    # A run that ended meanwhile is in the next round.
+                    if own.live.past in ends:
+                        own.is_stored.set()
 
     async def take_over(self) -> None:
         """Put runs that nobody does in line again, for ever."""
@@ -398,28 +362,28 @@ class ProcessLine:
 
     # Runs that others do.
 
-    def live_of(self, past: PastRun) -> LiveRun:
-        """Return a run under way as this process has it."""
-        id = str(past.number)
+    def find_live(self, past: PastRun) -> LiveRun:
+        """Return a run under way as this process has it; one that is new to it is another process's, or waits."""
+        number, id = past.number, str(past.number)
         if id not in self.runs.live:
             names = past.sight.connections if past.sight else ()
-            self.runs.live[id] = LiveRun(past, id, tuple(name for name in names if name in self.runs.pool.members))
+            live = LiveRun(past, id, tuple(name for name in names if name in self.runs.pool.members))
+            live.pass_on = lambda kind, which, text: self.pass_on(number, kind, which, text)
+            self.runs.live[id] = live
+            self.runs.wake(live)
         return self.runs.live[id]
+
+    def mirror_of(self, number: int) -> LiveRun | None:
+        """Return a run that another process has, or that waits, as this one shows it; None if it does not."""
+        live = self.runs.live.get(str(number))
+        return live if live is not None and not live.is_own else None
 
     async def follow(self, past: PastRun) -> LiveRun | None:
         """Return a run that is under way anywhere, as it is now; None if it ended elsewhere."""
-        live = self.mirror(past)
+        live = self.find_live(past)
         await self.refresh(past.number)
         # What this process has of it may lack the last entries.
         return live if live.is_own or not live.is_over else None
-
-    def mirror(self, past: PastRun) -> LiveRun:
-        live, number = self.live_of(past), past.number
-        if number not in self.own and number not in self.mirrors:
-            self.mirrors[number] = Mirror(live)
-            live.pass_on = lambda kind, which, text: self.pass_on(number, kind, which, text)
-            self.runs.wake(live)
-        return live
 
     async def stop(self, live: LiveRun) -> None:
         # What it is if it waits in line: a copy, for its process may say otherwise.
@@ -438,22 +402,21 @@ class ProcessLine:
     async def refresh(self, *numbers: int) -> None:
         """Read what is new of runs that other processes have."""
         async with self.turn:
-            known = {number: self.mirrors[number] for number in numbers if number in self.mirrors}
+            known = {number: live for number in numbers if (live := self.mirror_of(number))}
             if not known:
                 return
-            read = [(number, mirror.attempt, mirror.lines) for number, mirror in known.items()]
+            read = [(number, live.attempt, len(live.entries)) for number, live in known.items()]
             news = await asyncio.to_thread(self.place.news_since, read)
-            for number, mirror in known.items():
+            for number, (attempt, shown, lines) in news.items():
                 # Meanwhile this process may have taken it.
-                if self.mirrors.get(number) is mirror:
-                    mirror.add(*news.get(number, (0, "", ())))
-            over = [(number, mirror) for number, mirror in known.items() if number not in news]
-        for number, mirror in over:
-            await self.check_end(number, mirror)
+                if self.mirror_of(number) is known[number]:
+                    known[number].add(attempt, SHOWN.decode(shown) if shown else None, lines)
+        for number in known.keys() - news:
+            await self.check_end(known[number])
 
-    async def check_end(self, number: int, mirror: Mirror) -> None:
+    async def check_end(self, live: LiveRun) -> None:
         """End a run whose process has stored its end."""
-        live, history = mirror.live, self.runs.keeper.history
+        number, history = live.past.number, self.runs.keeper.history
         entries: Sequence[TraceEntry] = ()
         try:
             past = await asyncio.to_thread(history.read, number, live.past.owner)
@@ -463,17 +426,15 @@ class ProcessLine:
             return
         except SetupError:
             past = replace(live.past, state="interrupted", why="It was forgotten.")
-        if past.state == "running" or number not in self.mirrors:
+        if past.state == "running" or self.mirror_of(number) is not live:
             return
         live.past, live.is_kept = past, True
         live.entries = entries or live.entries
         live.state = state_for_client(past)
         live.writings.clear()
         live.over.set()
-        live.wake()
-        del self.mirrors[number]
-        self.runs.live.pop(live.id, None)
-        self.runs.watchers.wake(live)
+        del self.runs.live[live.id]
+        self.runs.wake(live)
 
     async def hear(self) -> None:
         """Hear what other processes tell, for ever."""
@@ -488,7 +449,7 @@ class ProcessLine:
                     self.told_line.set()
                     # What was told before this connection was open is read now.
                     self.sessions.by_digest.clear()
-                    await self.refresh(*self.mirrors)
+                    await self.refresh(*(live.past.number for live in self.runs.live.values()))
                     async for notice in connection.notifies():
                         try:
                             await self.act(json.loads(notice.payload))
@@ -513,9 +474,7 @@ class ProcessLine:
                 self.told_line.set()
             await self.hear_of_run(message["run"], message["owner"], message["state"])
         else:
-            self.news |= {
-                number for number in message["news"] if (one := self.mirrors.get(number)) and one.live.watchers
-            }
+            self.news |= {number for number in message["news"] if (live := self.mirror_of(number)) and live.watchers}
             self.told_news.set()
 
     async def look(self) -> None:
@@ -534,18 +493,18 @@ class ProcessLine:
         """Look at a run that waits, was taken or ended, as far as somebody here watches it."""
         if number in self.own:
             return
-        mirror = self.mirrors.get(number)
-        if mirror is None:
+        live = self.mirror_of(number)
+        if live is None:
             if any(watcher.owner == owner for watcher in self.runs.watchers.everybody):
                 with suppress(NotThere):
                     self.runs.watchers.wake(await self.runs.of_history(number, owner))
-        elif mirror.live.watchers:
+        elif live.watchers:
             await self.refresh(number)
         elif state == "over":
-            await self.check_end(number, mirror)
+            await self.check_end(live)
         else:
-            mirror.live.state = "running" if state == "running" else "waiting"
-            self.runs.wake(mirror.live)
+            live.state = "running" if state == "running" else "waiting"
+            self.runs.wake(live)
 
     async def give(self, number: int) -> None:
         """Give a run of this process what people said to it."""

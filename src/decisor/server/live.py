@@ -28,6 +28,7 @@ from decisor.session.sources import apply_connections
 from decisor.system.extras import logger
 from decisor.system.wording import format_count
 from decisor.trace.events import ActionStart, TraceEntry, Writing, sum_call_usage
+from decisor.trace.file import Prompts, read_entries
 from decisor.types import Action, Usage
 
 
@@ -137,6 +138,10 @@ class LiveRun:
     """What people replied while another process had the run."""
     pass_on: Callable[[ReplyKind, int, str], None] | None = None
     """Passes a reply on to the process that has the run; None for this one."""
+    attempt: int = 0
+    """Which attempt of the run its entries are of, where several processes may do it."""
+    prompts: Prompts = field(default_factory=dict)
+    """Prompts of entries that another process published, for later ones that add to them."""
 
     @property
     def is_own(self) -> bool:
@@ -177,12 +182,21 @@ class LiveRun:
             if (before := self.asked.get(asked.key)) is None or before.reply is None:
                 self.asked[asked.key] = asked
 
-    def begin_anew(self, past: PastRun, given: Mapping[ReplyKey, str]) -> None:
-        """Forget what another process did of it: this one has it now. given: what people replied."""
-        self.past, self.given, self.pass_on = past, given, None
-        self.entries, self.texts, self.written = [], [], 0
+    def begin_anew(self, attempt: int) -> None:
+        """Forget what an earlier attempt of the run did."""
+        self.attempt, self.written = attempt, 0
         # Queries and words are counted from 1 again, and find their replies.
-        self.writings, self.asked = {}, {}
+        self.entries, self.texts, self.prompts, self.writings, self.asked = [], [], {}, {}, {}
+
+    def add(self, attempt: int, shown: Shown | None, lines: Sequence[str]) -> None:
+        """Add what the process that has the run published since the last time."""
+        if attempt > self.attempt:
+            self.begin_anew(attempt)
+        for entry in read_entries(lines, self.prompts):
+            self.hear(entry)
+        if shown is not None:
+            self.show(shown)
+        self.wake()
 
     def hear(self, entry: TraceEntry) -> None:
         """Add an entry; the trace calls it with each one."""
