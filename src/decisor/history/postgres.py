@@ -59,8 +59,6 @@ PROCESSES = f"""SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' A
 STRAY = f"process IS NOT NULL AND (process = ? AND number <> ALL(?) OR process NOT IN ({PROCESSES}))"
 """Of a run: its process is dead, or is this one and does not know it."""
 MOST_IN_LINE = 10_000
-OWN_SHARE = 8
-"""Runs that a process does itself; of more, twice its part of all."""
 WAIT_SECONDS = 20.0
 MOST_CONNECTIONS = 8
 
@@ -144,17 +142,6 @@ class Taken:
     """What people said to it, by kind and number."""
     traceparent: str = ""
     """Span of the request that began it."""
-
-
-@dataclass(frozen=True)
-class Process:
-    """A process of the server."""
-
-    number: int
-    count: int
-    """Number of runs that it has."""
-    of_all: int
-    """Number of processes."""
 
 
 @dataclass(frozen=True)
@@ -258,10 +245,10 @@ class PostgresPlace:
 
     # Runs under way: of each, one process has the last attempt.
 
-    def put_in_line(self, wish: Wish, process: Process | None) -> tuple[int, bool, bool]:
+    def put_in_line(self, wish: Wish, process: int | None = None, least: float = 0.0) -> tuple[int, bool, bool]:
         """Insert a run; return its number, whether it is new, and whether this process has it, or it waits.
 
-        process: what can do it at once. An earlier run counts if the owner sent its key.
+        process: what does it at once if ``least`` runs are under way. An earlier run counts if the owner sent its key.
 
         Raises:
             SetupError: the key began a run of another question, or too many wait.
@@ -272,8 +259,8 @@ class PostgresPlace:
         # One statement, as each costs a message to PostgreSQL and back. Who has many runs under way waits behind those
         # who have few.
         statement = """WITH line AS (
-            SELECT count(*) FILTER (WHERE owner = ?) AS before,
-                CASE WHEN ? < ? + 2 * count(*) / ? THEN ?::integer END AS process FROM live HAVING count(*) < ?),
+            SELECT count(*) FILTER (WHERE owner = ?) AS before, CASE WHEN count(*) >= ? THEN ?::integer END AS process
+            FROM live HAVING count(*) < ?),
         run AS (INSERT INTO run (owner, words, marked, run) SELECT ?, ?, 0, ? FROM line RETURNING number),
         key AS (INSERT INTO begun SELECT owner, key, ?, number FROM run, (VALUES (?, ?)) AS sent (owner, key)
             WHERE key <> ''),
@@ -282,14 +269,12 @@ class PostgresPlace:
             RETURNING number, owner, process)
         SELECT number, process IS NOT NULL, pg_notify(?, json_build_object('run', number, 'owner', owner, 'state',
             CASE WHEN process IS NULL THEN 'waiting' ELSE 'running' END)::text) FROM put"""
-        own = process or Process(0, MOST_IN_LINE, 1)
-        of_line = (run.owner, own.count, OWN_SHARE, max(1, own.of_all), process and process.number, MOST_IN_LINE)
+        of_line = (run.owner, least, process, MOST_IN_LINE, run.owner, searchable_text(run), json_of_run(run))
         of_key = (wish.job, run.owner, wish.key)
         of_live = (wish.job, run.owner, wish.crowd, wish.at_once, wish.traceparent, CHANNEL)
-        values = (*of_line, run.owner, searchable_text(run), json_of_run(run), *of_key, *of_live)
         with self.transaction(autocommit=True) as tables:
             try:
-                row = tables.execute(statement, values).fetchone()
+                row = tables.execute(statement, (*of_line, *of_key, *of_live)).fetchone()
             except UniqueViolation:
                 query = "SELECT number, job FROM begun WHERE owner = ? AND key = ?"
                 number, job = tables.execute(query, (run.owner, wish.key)).fetchone()
@@ -327,20 +312,18 @@ class PostgresPlace:
         with self.reading() as tables:
             return int(tables.execute("SELECT count(*) FROM live WHERE process IS NULL").fetchone()[0])
 
-    def find_strays(self, process: int, own: Sequence[int]) -> tuple[set[int], int]:
-        """Return the runs that no process does, and the number of processes. own: runs that this one has."""
-        with self.transaction() as tables:
-            rows = tables.execute(f"SELECT number FROM live WHERE {STRAY}", (process, [*own])).fetchall()
-            (of_all,) = tables.execute(f"SELECT count(DISTINCT objid) FROM ({PROCESSES}) AS one").fetchone()
-        return {number for (number,) in rows}, of_all
+    def release_strays(self, process: int, own: Sequence[int], seen: Sequence[int]) -> tuple[set[int], set[int], int]:
+        """Put runs that no process does in line again, those that were ``seen`` so before.
 
-    def release_strays(self, process: int, own: Sequence[int], numbers: Sequence[int]) -> Sequence[int]:
-        """Put runs that no process does in line again, and return them: another process may have been faster."""
-        statement = f"UPDATE live SET process = NULL WHERE number = ANY(?) AND {STRAY} RETURNING number"
+        Return all such runs, those that are in line now, and the number of processes. own: runs of this process.
+        """
+        statement = f"""WITH stray AS (SELECT number, number = ANY(?) AS seen FROM live WHERE {STRAY} FOR UPDATE),
+        freed AS (UPDATE live SET process = NULL WHERE number IN (SELECT number FROM stray WHERE seen))
+        SELECT number, seen, pg_notify(?, '{{"line": 1}}') FROM stray"""
         with self.transaction() as tables:
-            rows = tables.execute(statement, ([*numbers], process, [*own])).fetchall()
-            tell(tables, {"line": len(rows)})
-        return [number for (number,) in rows]
+            rows = tables.execute(statement, ([*seen], process, [*own], CHANNEL)).fetchall()
+            (of_all,) = tables.execute(f"SELECT count(DISTINCT objid) FROM ({PROCESSES}) AS one").fetchone()
+        return {number for number, *_ in rows}, {number for number, is_seen, _ in rows if is_seen}, of_all
 
     def leave(self, process: int) -> None:
         """Put all runs of a process in line again."""

@@ -26,7 +26,6 @@ from decisor.history.postgres import (
     LongLine,
     News,
     PostgresPlace,
-    Process,
     Taken,
     Unreachable,
     Wish,
@@ -53,6 +52,8 @@ TICK_SECONDS = 0.15
 LOOK_SECONDS = 2.0
 """How often a process looks for runs that nobody does; what it finds twice is put in line again."""
 CLOSE_SECONDS = 5.0
+OWN_SHARE = 8
+"""Runs that a process does itself; of more, twice its part of all."""
 # Both sides see within seconds that a machine is gone, or a cable.
 KEEPALIVE: Mapping[str, Any] = {
     "keepalives_idle": "5",
@@ -226,9 +227,11 @@ class ProcessLine:
         past = prepared.past
         crowd, at_once = next(((name, one.at_once) for name, one in user.budgets if one.at_once), (None, None))
         wish = Wish(past, order.model_dump_json(), key, crowd, at_once, find_traceparent())
-        process = Process(self.process, len(self.doing), self.processes) if self.has_room and not crowd else None
+        process = self.process if self.has_room and not crowd else None
+        # As long as this process has no more than twice its part of all.
+        least = (len(self.doing) - OWN_SHARE) * self.processes / 2
         try:
-            number, is_new, is_own = await asyncio.to_thread(self.place.put_in_line, wish, process)
+            number, is_new, is_own = await asyncio.to_thread(self.place.put_in_line, wish, process, least)
         except LongLine as error:
             raise Full(str(error)) from error
         if not is_new:
@@ -347,17 +350,15 @@ class ProcessLine:
 
     async def take_over(self) -> None:
         """Put runs that nobody does in line again, for ever."""
-        before = set[int]()
+        seen = set[int]()
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            found, self.processes = await asyncio.to_thread(self.place.find_strays, self.process, list(self.own))
-            # Twice: a process whose connection was cut has a new one by then, and a run that was put has begun.
-            if twice := found & before:
-                for number in await asyncio.to_thread(
-                    self.place.release_strays, self.process, list(self.own), list(twice)
-                ):
-                    logger.warning("run %s goes on in another process", number)
-            before = found
+            # Seen twice: a process whose connection was cut has a new one by then, and a run that was put has begun.
+            own, release = list(self.own), self.place.release_strays
+            strays, freed, processes = await asyncio.to_thread(release, self.process, own, list(seen))
+            for number in freed:
+                logger.warning("run %s goes on in another process", number)
+            seen, self.processes = strays - freed, max(1, processes)
             self.told_line.set()
 
     # Runs that others do.
