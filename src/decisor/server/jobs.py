@@ -37,7 +37,7 @@ from decisor.server.requests import Order
 from decisor.server.runs import NotThere, Prepared, Runs
 from decisor.server.settings import Full
 from decisor.server.stream import wait_for_event
-from decisor.server.users import SESSION, SharedSessions, User
+from decisor.server.users import SESSION, Sessions, User
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
@@ -174,7 +174,7 @@ class ProcessLine:
         self.process, self.processes = secrets.randbits(31), 1
         self.own: dict[int, Own] = {}
         self.purchases = Purchases(place)
-        self.sessions = runs.serving.users.sessions = SharedSessions(place=place)
+        self.sessions = runs.serving.users.sessions = Sessions(place=place)
         self.is_heard = asyncio.Event()
         """Set while the store can be heard."""
         self.told_line = asyncio.Event()
