@@ -149,6 +149,17 @@ def test_only_what_is_new_of_runs_is_read_and_all_of_a_new_attempt(postgres: Pos
     assert counts((one, 1, 4), (two, 1, 4)) == {one: (2, "", 0), two: (2, "", 2)}
 
 
+def test_connections_that_postgresql_closed_meanwhile_are_replaced(postgres: PostgresPlace) -> None:
+    import psycopg
+
+    history = History(postgres)
+    keep(history, "Which site?")
+    with psycopg.connect(postgres.url, autocommit=True) as other:
+        ends = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        assert set(other.execute(f"{ends} AND datname = current_database()").fetchall()) == {(True,)}
+    assert len(history.list()) == 1
+
+
 def test_many_processes_make_the_tables_at_once() -> None:
     with postgres_database(()) as url:
         places = [PostgresPlace(url) for _ in range(6)]

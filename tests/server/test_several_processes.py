@@ -245,6 +245,16 @@ def test_a_file_that_one_server_took_is_asked_and_removed_at_another(
             assert kept.status_code == 201 and "sales" in connection_names(other)
             run = other.ended(other.ask(question="Which shop sells least?", connections=["sales"])["id"])
             assert run["result"]["answer"] == "oak", run["error"]
+            waits = other.ask(question="Which shop sells least of all?", connections=["sales"], approve=True)["id"]
+            one.until(lambda: one.run(waits), lambda run: bool(run["approvals"]))
+            for refused in (
+                one.client.delete("/api/files/sales"),
+                one.client.put("/api/files/sales.csv", content="shop,sales\nelm,7\n", headers=BYTES),
+                one.client.post("/api/files/sales", json={"decimal": "comma"}),
+            ):
+                assert refused.status_code == 400 and "under way" in refused.json()["error"], refused.text
+            one.client.post(f"/api/runs/{waits}/approvals/1", json={"allow": True})
+            assert one.ended(waits)["result"]["answer"] == "oak"
             again = other.client.put("/api/files/sales.csv", content="shop,sales\nelm,7\n", headers=BYTES)
             assert again.status_code == 201, again.text
             rows = one.ended(one.ask(question="Which shop is it now?", connections=["sales"])["id"])

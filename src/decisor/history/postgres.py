@@ -96,6 +96,13 @@ def storable(value: Any) -> Any:
     return value.replace("\0", "") if isinstance(value, str) else value
 
 
+def check_is_open(connection: Connection[Any]) -> None:
+    """Raise OperationalError if PostgreSQL has closed a connection; no message is sent for that."""
+    # The first time it may read what PostgreSQL said before it closed.
+    for _ in range(2):
+        connection.pgconn.consume_input()
+
+
 @dataclass(eq=False)
 class EntryPen:
     """The trace of a run under way, in the table of entries."""
@@ -175,7 +182,9 @@ class PostgresPlace:
             from psycopg_pool import ConnectionPool
 
         self.name = hide_password(self.url)
-        self.pool = ConnectionPool(self.url, min_size=1, max_size=MOST_CONNECTIONS, timeout=WAIT_SECONDS, open=False)
+        self.pool = ConnectionPool(
+            self.url, min_size=1, max_size=MOST_CONNECTIONS, timeout=WAIT_SECONDS, open=False, check=check_is_open
+        )
 
     def __getstate__(self) -> str:
         return self.url
@@ -228,7 +237,8 @@ class PostgresPlace:
         if not numbers:
             return
         with self.transaction() as tables:
-            tables.executemany("DELETE FROM entry WHERE number = ?", [(number,) for number in numbers])
+            for table in ("entry", "begun"):
+                tables.execute(f"DELETE FROM {table} WHERE number = ANY(?)", ([*numbers],))
 
     def sizes(self) -> Mapping[int, int]:
         with self.transaction() as tables:
@@ -307,6 +317,13 @@ class PostgresPlace:
                 tell(tables, {"run": number, "owner": past.owner, "state": "running"})
                 return Taken(replace(past, number=number), job, attempt, read_replies(tables, number), traceparent)
         return None
+
+    def under_way(self, owner: str) -> list[PastRun]:
+        """Return the runs of a person that wait, or that a process has."""
+        with self.reading() as tables:
+            query = "SELECT number, run FROM run JOIN live USING (number) WHERE live.owner = ?"
+            rows = tables.execute(query, (owner,)).fetchall()
+        return [replace(PAST_RUN.decode(text), number=number) for number, text in rows]
 
     def count_waiting(self) -> int:
         with self.reading() as tables:

@@ -392,6 +392,12 @@ class ProcessLine:
         stopped.end("stopped")
         await asyncio.to_thread(self.place.stop, self.runs.keeper.history, stopped.past)
 
+    async def uses(self, user: User, name: str) -> bool:
+        runs = await asyncio.to_thread(self.place.under_way, user.name)
+        # The end of a run of this process may not be stored yet.
+        over = {number for number, own in self.own.items() if own.live.is_over}
+        return any(run.sight and name in run.sight.connections for run in runs if run.number not in over)
+
     async def count_waiting(self) -> int:
         return await asyncio.to_thread(self.place.count_waiting) if self.is_reached else 0
 

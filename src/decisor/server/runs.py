@@ -102,6 +102,10 @@ class Line(Protocol):
         """Stop a run, whichever process has it."""
         ...
 
+    async def uses(self, user: User, name: str) -> bool:
+        """Return whether a run of a user that is under way anywhere asks a connection."""
+        ...
+
     @property
     def is_reached(self) -> bool:
         """Whether the store of the line can be reached."""
@@ -166,8 +170,10 @@ class Runs:
             await self.uploads.look(user)
         return tuple(name for name in self.pool.members if may_use(user, name, self.pool))
 
-    def uses(self, name: str) -> bool:
-        """Return whether a run under way asks a connection."""
+    async def uses(self, user: User, name: str) -> bool:
+        """Return whether a run of a user that is under way, in any process, asks a connection."""
+        if self.jobs is not None:
+            return await self.jobs.uses(user, name)
         return any(name in live.connections for live in self.live.values() if not live.is_over)
 
     async def close_idle(self) -> None:
