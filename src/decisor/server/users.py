@@ -260,8 +260,9 @@ class Users:
 
     def named(self, name: str, groups: Sequence[str]) -> User | None:
         """Return a user whose run another process began; groups: those that they were in. None if there is none."""
+        # A process without a file of users must not give all rights to a person of one with such a file.
         if self.is_open:
-            return ANYBODY
+            return None if name else ANYBODY
         account = next((user for user in self.by_digest.values() if user.name == name), None)
         rights = self.rights_of(groups)
         return account or (user_of_rights(name, rights, list(rights)) if self.door and rights else None)
