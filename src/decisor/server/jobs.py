@@ -68,9 +68,12 @@ COMPLETION, SHOWN = DocumentFormat(Completion), DocumentFormat(Shown)
 
 @dataclass(eq=False)
 class Own:
-    """A run that this process has."""
+    """A run that this process has; a ``Book`` of the replies that LLMs gave it."""
 
     live: LiveRun
+    purchases: Purchases
+    bought: Mapping[str, str] = field(default_factory=dict)
+    """Replies that an earlier attempt bought, as JSON."""
     news: asyncio.Event = field(default_factory=asyncio.Event)
     is_lost: bool = False
     """Whether another attempt of it has begun."""
@@ -89,6 +92,14 @@ class Own:
     def is_changed(self) -> bool:
         """Whether there is something to store: of a run that is over, its end, once."""
         return not self.is_stored.is_set() if self.live.is_over else self.news.is_set()
+
+    async def reply(self, key: str) -> Completion | None:
+        return COMPLETION.decode(self.bought[key]) if key in self.bought else None
+
+    async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+        if usable:
+            await self.purchases.keep(self.live.past.number, key, json_text(reply))
+        return reply
 
     def take_news(self) -> News:
         self.news.clear()
@@ -125,24 +136,6 @@ class Purchases:
                 # Its run may have been stopped meanwhile.
                 if not stored.done():
                     stored.set_exception(fault) if fault else stored.set_result(None)
-
-
-@dataclass(frozen=True)
-class BoughtReplies:
-    """The replies that LLMs gave one run; a ``Book`` of a journal."""
-
-    purchases: Purchases
-    number: int
-    kept: Mapping[str, str]
-    """What an earlier process bought, as JSON."""
-
-    async def reply(self, key: str) -> Completion | None:
-        return COMPLETION.decode(self.kept[key]) if key in self.kept else None
-
-    async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
-        if usable:
-            await self.purchases.keep(self.number, key, json_text(reply))
-        return reply
 
 
 async def until_reached(act: Any, *values: object) -> Any:
@@ -257,7 +250,7 @@ class ProcessLine:
             before.lose()
         live.past, live.given, live.pass_on = taken.past, taken.replies, None
         live.begin_anew(taken.attempt)
-        own = self.own[taken.past.number] = Own(live)
+        own = self.own[taken.past.number] = Own(live, self.purchases)
         with continue_trace(taken.traceparent):
             own.task = asyncio.create_task(self.carry_out(own, before, order, prepared))
         self.doing.add(own.task)
@@ -304,12 +297,11 @@ class ProcessLine:
             live.end("failed", redact(str(error)))
             return True
         live.connections = prepared.names
-        number = live.past.number
-        kept = await until_reached(self.place.bought, number) if live.attempt > 1 else {}
+        if live.attempt > 1:
+            own.bought = await until_reached(self.place.bought, live.past.number)
         if self.runs.is_closing or own.is_lost:
             return False
-        journal = Journal(BoughtReplies(self.purchases, number, kept))
-        live.task = asyncio.create_task(self.runs.run_work(live, user, order, prepared.work, journal))
+        live.task = asyncio.create_task(self.runs.run_work(live, user, order, prepared.work, Journal(own)))
         # Not awaited itself: the end of this task must not end it without a word.
         await asyncio.wait([live.task])
         if own.is_lost or (self.runs.is_closing and not live.is_over):

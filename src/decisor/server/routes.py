@@ -63,7 +63,6 @@ from decisor.server.responses import (
     WhatIfReply,
 )
 from decisor.server.runs import (
-    CLOSING,
     NotThere,
     Runs,
     find_readable_run,
@@ -373,16 +372,7 @@ async def check_readiness(state: CurrentState, response: Response) -> HealthRepl
 
     It needs no token.
     """
-    runs = state.runs
-    missing = (
-        CLOSING
-        if runs.is_closing
-        else "Too many runs wait already."
-        if not runs.places.has_room
-        else "The store of runs cannot be reached."
-        if runs.jobs is not None and not runs.jobs.is_reached
-        else ""
-    )
+    missing = state.runs.missing
     response.status_code = 503 if missing else 200
     return HealthReply(status="busy" if missing else "ok", missing=missing)
 

@@ -176,6 +176,15 @@ class Runs:
             return await self.jobs.uses(user, name)
         return any(name in live.connections for live in self.live.values() if not live.is_over)
 
+    @property
+    def missing(self) -> str:
+        """Why a question would not be taken now, '' if it would."""
+        if self.is_closing:
+            return CLOSING
+        if not self.places.has_room:
+            return "Too many runs wait already."
+        return "The store of runs cannot be reached." if self.jobs is not None and not self.jobs.is_reached else ""
+
     async def close_idle(self) -> None:
         """Close the connections of people who ask nothing, for ever."""
         while True:
