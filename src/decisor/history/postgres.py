@@ -103,27 +103,6 @@ def check_is_open(connection: Connection[Any]) -> None:
         connection.pgconn.consume_input()
 
 
-@dataclass(eq=False)
-class EntryPen:
-    """The trace of a run under way, in the table of entries."""
-
-    place: PostgresPlace
-    number: int
-    written: int = 0
-    fault: str = ""
-
-    def write(self, *entries: TraceEntry) -> None:
-        try:
-            with self.place.transaction() as tables:
-                self.place.insert_entries(tables, [(self.number, self.written, entries)])
-            self.written += len(entries)
-        except SetupError as error:
-            self.fault = str(error)
-
-    def close(self) -> None:
-        """Do nothing: each write is a transaction of its own."""
-
-
 @dataclass(frozen=True)
 class News:
     """What is new of a run under way, for the other processes."""
@@ -221,10 +200,6 @@ class PostgresPlace:
         """Create missing tables, which any transaction does."""
         with self.transaction():
             pass
-
-    def open_trace(self, number: int) -> EntryPen:
-        self.drop_traces([number])
-        return EntryPen(self, number)
 
     def read_trace(self, number: int) -> Sequence[TraceEntry]:
         query = "SELECT line FROM entry WHERE number = ? ORDER BY position"

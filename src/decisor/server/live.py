@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from decisor.errors import SetupError
-from decisor.history.place import Pen
 from decisor.history.recorder import update_past_run
 from decisor.history.store import History, PastRun, Sight
 from decisor.semantics.readings import OpenReading
@@ -28,7 +27,7 @@ from decisor.session.sources import apply_connections
 from decisor.system.extras import logger
 from decisor.system.wording import format_count
 from decisor.trace.events import ActionStart, TraceEntry, Writing, sum_call_usage
-from decisor.trace.file import Prompts, read_entries
+from decisor.trace.file import Prompts, TraceFile, read_entries
 from decisor.types import Action, Usage
 
 
@@ -313,7 +312,7 @@ class HistoryWriter:
     """New runs that wait for the next transaction."""
     ending: list[tuple[LiveRun, asyncio.Future[None]]] = field(default_factory=list)
     """Finished runs that wait for the next transaction."""
-    pens: dict[int, Pen] = field(default_factory=dict)
+    traces: dict[int, TraceFile] = field(default_factory=dict)
     """Open traces, by number of the run."""
     live: dict[int, LiveRun] = field(default_factory=dict)
     """Runs under way, by number."""
@@ -369,14 +368,14 @@ class HistoryWriter:
         if now - self.written_at < TICK_SECONDS:
             return ()
         self.written_at = now
-        return [live for number, live in self.live.items() if number in self.pens]
+        return [live for number, live in self.live.items() if number in self.traces]
 
     def written(self, begun: Sequence[PastRun], live: Sequence[LiveRun], over: Sequence[LiveRun]) -> list[int]:
         """Write runs and return the numbers of the new ones. A fault here ends no run."""
         numbers = [0] * len(begun)
         for one in live:
             with self.survives():
-                write_new_entries(self.pens[one.past.number], one)
+                write_new_entries(self.traces[one.past.number], one)
         with self.survives():
             self.finish([one for one in over if one.past.number])
         if begun:
@@ -403,7 +402,7 @@ class HistoryWriter:
     def open(self, number: int) -> None:
         """Open the trace of a run. If that fails there is no trace, and the run goes on."""
         try:
-            self.pens[number] = self.history.place.open_trace(number)
+            self.traces[number] = self.history.open_trace(number)
         except OSError as error:
             self.fail(error.strerror or str(error))
 
@@ -411,11 +410,11 @@ class HistoryWriter:
         """Write finished runs. One whose trace is not whole can be read from memory alone."""
         whole = set[int]()
         for one in over:
-            pen = self.pens.pop(one.past.number, None)
-            if pen is not None:
-                with self.survives(), closing(pen):
-                    write_new_entries(pen, one)
-                    whole |= set() if pen.fault else {one.past.number}
+            trace = self.traces.pop(one.past.number, None)
+            if trace is not None:
+                with self.survives(), closing(trace):
+                    write_new_entries(trace, one)
+                    whole |= set() if trace.fault else {one.past.number}
         if over:
             self.history.write_all([one.past for one in over])
         for one in over:
@@ -424,11 +423,11 @@ class HistoryWriter:
     async def close(self) -> None:
         """Write the rest and close all traces."""
         await self.write()
-        for pen in self.pens.values():
-            pen.close()
+        for trace in self.traces.values():
+            trace.close()
 
 
-def write_new_entries(pen: Pen, live: LiveRun) -> None:
+def write_new_entries(trace: TraceFile, live: LiveRun) -> None:
     if news := live.entries[live.written :]:
-        pen.write(*news)
+        trace.write(*news)
         live.written += len(news)
