@@ -286,7 +286,7 @@ def reply_to_start(live: LiveRun, response: Response) -> RunReply:
 @ask_router.post("/runs/{id}/changes", status_code=201)
 async def edit_run(id: str, body: ChangeBody, state: CurrentState, user: CurrentUser, response: Response) -> RunReply:
     """Change one thing in a run and go on from there, as a run of its own."""
-    return reply_to_start(await state.runs.change(user, id, body), response)
+    return reply_to_start(await state.runs.begin(user, body, id), response)
 
 
 @ask_router.post("/runs/{id}/resume", status_code=201)
@@ -294,7 +294,7 @@ async def resume_stopped_run(
     id: str, body: HowToRun, state: CurrentState, user: CurrentUser, response: Response
 ) -> RunReply:
     """Go on from a run that was stopped or failed. Its LLM calls are not bought again."""
-    return reply_to_start(await state.runs.resume(user, id, body), response)
+    return reply_to_start(await state.runs.begin(user, body, id), response)
 
 
 @ask_router.post("/runs/{id}/stop")
