@@ -159,7 +159,7 @@ class Runs:
         self.budgets = Budgets(self.serving.history, self.metrics)
         place = self.serving.history.place
         folder = place.folder if isinstance(place, FolderPlace) else data_folder()
-        self.uploads = Uploads(folder / "uploads", self.pool, self.uses)
+        self.uploads = Uploads(folder / "uploads", self.pool, self.uses, self.uses_anywhere)
         if self.serving.takes_files:
             self.uploads.open()
 
@@ -170,11 +170,13 @@ class Runs:
             await self.uploads.look(user)
         return tuple(name for name in self.pool.members if may_use(user, name, self.pool))
 
-    async def uses(self, user: User, name: str) -> bool:
-        """Return whether a run of a user that is under way, in any process, asks a connection."""
-        if self.jobs is not None:
-            return await self.jobs.uses(user, name)
+    def uses(self, name: str) -> bool:
+        """Return whether a run under way, as far as this process has it, asks a connection."""
         return any(name in live.connections for live in self.live.values() if not live.is_over)
+
+    async def uses_anywhere(self, user: User, name: str) -> bool:
+        """Return whether a run of a user that is under way, in any process, asks a connection."""
+        return self.uses(name) or (self.jobs is not None and await self.jobs.uses(user, name))
 
     @property
     def missing(self) -> str:

@@ -38,7 +38,9 @@ class Uploads:
 
     folder: Path
     pool: Pool
-    is_used: Callable[[User, str], Awaitable[bool]]
+    is_used: Callable[[str], bool]
+    """Whether a run under way in this process asks the connection of this name."""
+    is_used_anywhere: Callable[[User, str], Awaitable[bool]]
     """Whether a run under way, of any process, asks this connection of the user."""
     known: dict[Path, tuple[str, tuple[int, int]]] = field(default_factory=dict)
     """Name of the connection of each file, and which file that was."""
@@ -60,7 +62,7 @@ class Uploads:
         async with self.turns[home.name]:
             found = {path: file_key(path) for path in sorted(home.rglob("*.*"))}
             for path, (name, key) in [*self.known.items()]:
-                if home in path.parents and found.get(path) != key and not await self.is_used(user, name):
+                if home in path.parents and found.get(path) != key and not self.is_used(name):
                     del self.known[path]
                     await self.pool.remove(name)
             for path, key in found.items():
@@ -169,7 +171,7 @@ class Uploads:
         """Return the path of a file of a user. Raises as ``forget`` does."""
         if self.pool.owners.get(name) != owner_key(user):
             raise SetupError(f"You have no file {name[:80]!r} here.")
-        if await self.is_used(user, name):
+        if await self.is_used_anywhere(user, name):
             raise SetupError("A decision that uses this file is under way. Stop it first, or wait for its end.")
         return Path(split_file_options(self.pool.members[name].places[0].place)[0])
 
