@@ -153,10 +153,11 @@ async def keep_going(work: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             await work()
-            return
+        except (OperationalError, SetupError) as error:
+            logger.warning("the store cannot be used: %s", error)
         except Exception as error:
-            logger.warning("a part of the line of runs begins again", exc_info=error)
-            await asyncio.sleep(1)
+            logger.error("a part of the line of runs begins again", exc_info=error)
+        await asyncio.sleep(1)
 
 
 class ProcessLine:
@@ -437,28 +438,24 @@ class ProcessLine:
 
     async def hear(self) -> None:
         """Hear what other processes tell, for ever."""
-        while True:
-            try:
-                async with await AsyncConnection.connect(self.place.url, autocommit=True, **KEEPALIVE) as connection:
-                    # Shared: a connection that is lost may hold it a while yet.
-                    alive = "SELECT pg_advisory_lock_shared(%s, %s)"
-                    await connection.execute(alive, (ALIVE, self.process))
-                    await connection.execute(f"LISTEN {CHANNEL}")
-                    self.is_heard.set()
-                    self.told_line.set()
-                    # What was told before this connection was open is read now.
-                    self.sessions.by_digest.clear()
-                    await self.refresh(*(live.past.number for live in self.runs.live.values()))
-                    async for notice in connection.notifies():
-                        try:
-                            await self.act(json.loads(notice.payload))
-                        except Exception as error:
-                            # One run that cannot be shown must not make this process deaf.
-                            logger.error("what another process told crashed this one's view", exc_info=error)
-            except (OperationalError, SetupError) as error:
-                self.is_heard.clear()
-                logger.warning("the store cannot be heard: %s", error)
-                await asyncio.sleep(1)
+        try:
+            async with await AsyncConnection.connect(self.place.url, autocommit=True, **KEEPALIVE) as connection:
+                # Shared: a connection that is lost may hold it a while yet.
+                await connection.execute("SELECT pg_advisory_lock_shared(%s, %s)", (ALIVE, self.process))
+                await connection.execute(f"LISTEN {CHANNEL}")
+                self.is_heard.set()
+                self.told_line.set()
+                # What was told before this connection was open is read now.
+                self.sessions.by_digest.clear()
+                await self.refresh(*(live.past.number for live in self.runs.live.values()))
+                async for notice in connection.notifies():
+                    try:
+                        await self.act(json.loads(notice.payload))
+                    except Exception as error:
+                        # One run that cannot be shown must not make this process deaf.
+                        logger.error("what another process told crashed this one's view", exc_info=error)
+        finally:
+            self.is_heard.clear()
 
     async def act(self, message: dict[str, Any]) -> None:
         """Act on one message."""
@@ -483,10 +480,7 @@ class ProcessLine:
             await asyncio.sleep(GATHER_SECONDS)
             self.told_news.clear()
             news, self.news = self.news, set()
-            try:
-                await self.refresh(*news)
-            except SetupError as error:
-                logger.warning("runs of other processes are not shown: %s", error)
+            await self.refresh(*news)
 
     async def hear_of_run(self, number: int, owner: str, state: str) -> None:
         """Look at a run that waits, was taken or ended, as far as somebody here watches it."""
