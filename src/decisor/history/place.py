@@ -184,7 +184,9 @@ class FolderPlace:
                 # Take the write lock now: a transaction that reads first fails at once if another process writes
                 # meanwhile.
                 database.execute("BEGIN IMMEDIATE")
-                prepare_history_tables(database)
+                (version,) = database.execute("PRAGMA user_version").fetchone()
+                if version != (now := migrate_tables(database, version, IDENTITY)):
+                    database.execute(f"PRAGMA user_version = {now}")
                 yield database
                 # After an error it is not reached, and closing the database takes everything back.
                 database.execute("COMMIT")
@@ -208,16 +210,17 @@ class FolderPlace:
             raise SetupError(f"Cannot use the history {self.folder / 'history.db'}: {error}. {advice}") from error
 
 
-def prepare_history_tables(database: sqlite3.Connection) -> None:
-    """Create missing tables; raise SetupError if a later Decisor wrote the history."""
-    (version,) = database.execute("PRAGMA user_version").fetchone()
+def migrate_tables(tables: Tables, version: int, identity: str) -> int:
+    """Make the tables of this Decisor from those of a version, and return the new version.
+
+    identity: type of a number that no other row ever had. Raise SetupError if a later Decisor made them.
+    """
     if version > len(MIGRATIONS):
         raise SetupError(f"The history is of format {version}; this Decisor reads {len(MIGRATIONS)}. Update it.")
     for statements in MIGRATIONS[version:]:
         for statement in statements:
-            database.execute(statement.format(identity=IDENTITY))
-    if version < len(MIGRATIONS):
-        database.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+            tables.execute(statement.format(identity=identity))
+    return len(MIGRATIONS)
 
 
 def size_of(file: Path | os.DirEntry[str]) -> int:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from decisor.errors import SetupError
-from decisor.history.place import MIGRATIONS, Rows, Tables
+from decisor.history.place import Rows, Tables, migrate_tables
 from decisor.history.store import PAST_RUN, History, PastRun, json_of_run, searchable_text
 from decisor.system.extras import require_package
 from decisor.system.secrets import hide_password
@@ -65,10 +65,6 @@ MOST_CONNECTIONS = 8
 
 class Unreachable(SetupError):
     """An error: PostgreSQL is not there for now."""
-
-
-class LongLine(SetupError):
-    """An error: too many runs wait already."""
 
 
 @dataclass(frozen=True)
@@ -230,13 +226,14 @@ class PostgresPlace:
 
     # Runs under way: of each, one process has the last attempt.
 
-    def put_in_line(self, wish: Wish, process: int | None = None, least: float = 0.0) -> tuple[int, bool, bool]:
+    def put_in_line(self, wish: Wish, process: int | None = None, least: float = 0.0) -> tuple[int, bool, bool] | None:
         """Insert a run; return its number, whether it is new, and whether this process has it, or it waits.
 
-        process: what does it at once if ``least`` runs are under way. An earlier run counts if the owner sent its key.
+        None if too many wait already. process: what does it at once if ``least`` runs are under way. An earlier run
+        counts if the owner sent its key.
 
         Raises:
-            SetupError: the key began a run of another question, or too many wait.
+            SetupError: the key began a run of another question.
         """
         from psycopg.errors import UniqueViolation
 
@@ -266,10 +263,7 @@ class PostgresPlace:
                 if job != wish.job:
                     raise SetupError("This Idempotency-Key began a run of another question: send a new one.") from None
                 return number, False, False
-        if row is None:
-            raise LongLine(f"{MOST_IN_LINE:,} runs wait already: try again later.")
-        number, is_own, _ = row
-        return number, True, is_own
+        return (row[0], True, row[1]) if row else None
 
     def take(self, process: int) -> Taken | None:
         """Take the next run that waits, for this process; None if there is none."""
@@ -475,14 +469,7 @@ def prepare_tables(connection: Connection[Any]) -> None:
     # Two processes that start at once would both create them.
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
     connection.execute(OWN_TABLES)
-    row = connection.execute("SELECT version FROM format").fetchone()
-    version = row[0] if row else 0
-    if version > len(MIGRATIONS):
-        raise SetupError(f"The store is of format {version}; this Decisor reads {len(MIGRATIONS)}. Update it.")
-    if not version:
-        connection.execute("INSERT INTO format VALUES (0)")
-    for statements in MIGRATIONS[version:]:
-        for statement in statements:
-            connection.execute(statement.format(identity=IDENTITY).encode())
-    connection.execute("UPDATE format SET version = %s", [len(MIGRATIONS)])
+    row = connection.execute("DELETE FROM format RETURNING version").fetchone()
+    version = migrate_tables(PostgresTables(connection), row[0] if row else 0, IDENTITY)
+    connection.execute("INSERT INTO format VALUES (%s)", [version])
     connection.commit()

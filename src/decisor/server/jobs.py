@@ -23,7 +23,7 @@ from decisor.errors import Error, SetupError
 from decisor.history.postgres import (
     ALIVE,
     CHANNEL,
-    LongLine,
+    MOST_IN_LINE,
     News,
     PostgresPlace,
     Taken,
@@ -224,10 +224,10 @@ class ProcessLine:
         process = self.process if self.has_room and not crowd else None
         # As long as this process has no more than twice its part of all.
         least = (len(self.doing) - OWN_SHARE) * self.processes / 2
-        try:
-            number, is_new, is_own = await asyncio.to_thread(self.place.put_in_line, wish, process, least)
-        except LongLine as error:
-            raise Full(str(error)) from error
+        begun = await asyncio.to_thread(self.place.put_in_line, wish, process, least)
+        if begun is None:
+            raise Full(f"{MOST_IN_LINE:,} runs wait already: try again later.")
+        number, is_new, is_own = begun
         if not is_new:
             return await self.runs.of_history(number, past.owner)
         past = replace(past, number=number)
