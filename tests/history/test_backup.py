@@ -31,10 +31,12 @@ def make_run(history: History, name: str, count: int = 3) -> int:
     trace = Trace()
     for part in range(count):
         trace.add(RunStart(Question(f"{name} {part} {LONG}"), "agent", "m"))
-    pen = history.place.open_trace(number)
-    for entry in trace.entries:
-        pen.write(entry)
-    pen.close()
+    if isinstance(history.place, PostgresPlace):
+        with history.place.transaction() as tables:
+            history.place.insert_entries(tables, [(number, 0, trace.entries)])
+    else:
+        with closing(history.open_trace(number)) as file:
+            file.write(*trace.entries)
     history.write(PastRun(Question(name), owner="ann", number=number, state="answered", answer=name))
     return number
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import LLMError, SetupError
-from decisor.history.place import FolderPlace, TracePen
+from decisor.history.place import FolderPlace
 from decisor.history.recorder import Keeping, RunRecorder, record_run
 from decisor.history.store import History, PastRun, RunMark
 from decisor.trace.events import ActionStart, Conclusion, Event, LLMCall, Note, RunStart, RunUsage, Trace
@@ -246,9 +246,9 @@ def test_a_disk_that_is_full_ends_no_run(tmp_path: Path, at: str) -> None:
     trace = Trace(listeners=[recording.write])
     trace.add(RunStart(Question("Which site?"), "plan_rag", "m"))
     if at == "middle":
-        assert isinstance(recording.pen, TracePen)
+        assert recording.trace is not None
         with Path("/dev/full").open("w") as full:
-            os.dup2(full.fileno(), recording.pen.file.fileno())
+            os.dup2(full.fileno(), recording.trace.file.fileno())
     for event in (NOTE, Conclusion(Decision("elm"))):
         trace.add(event)
     recording.end()

@@ -10,11 +10,12 @@ import pytest
 from decisor.errors import SetupError
 from decisor.history.place import FolderPlace, Place
 from decisor.history.postgres import News, PostgresPlace
-from decisor.history.recorder import Keeping, record_run
+from decisor.history.recorder import update_past_run
 from decisor.history.store import History, PastRun, RunMark
 from decisor.trace.events import Conclusion, Note, RunStart, RunUsage, Trace, TraceEntry
-from decisor.types import Question, Usage
-from history.test_history_store import NOTE, keep
+from decisor.types import Decision, Question, Usage
+from history.test_history_store import NOTE
+from history.test_history_store import keep as record
 from servers.sql_databases import postgres_database
 
 pytest.importorskip("psycopg_pool")
@@ -37,6 +38,26 @@ def postgres() -> Iterator[PostgresPlace]:
         place = PostgresPlace(url)
         yield place
         place.close()
+
+
+def keep(history: History, text: str, answer: str = "elm", owner: str = "") -> int:
+    """Record a run, as a command does in a folder and a server in PostgreSQL."""
+    place = history.place
+    if not isinstance(place, PostgresPlace):
+        return record(history, text, answer, owner)
+    question = Question(text)
+    trace = Trace()
+    for event in (RunStart(question, "plan_rag", "m"), NOTE, Conclusion(Decision(answer)), RunUsage(Usage(calls=2))):
+        trace.add(event)
+    number = history.begin(PastRun(question, owner=owner))
+    past = PastRun(question, number=number, owner=owner)
+    for entry in trace.entries:
+        past = update_past_run(past, entry)
+    with place.transaction() as tables:
+        tables.execute("INSERT INTO live (number, job) VALUES (?, ?)", (number, "{}"))
+    place.publish(history, [News(number, 0, 0, trace.entries, "{}")], [])
+    place.publish(history, [News(number, 0, len(trace.entries), (), "{}")], [past])
+    return number
 
 
 def test_a_run_comes_back_with_its_trace(place: Place) -> None:
@@ -100,29 +121,29 @@ def test_beyond_the_cap_the_oldest_are_dropped(place: Place) -> None:
 
 def test_a_process_that_lost_a_run_changes_nothing_more(postgres: PostgresPlace) -> None:
     history = History(postgres)
-    keeping = Keeping(history, "ann")
-    with record_run(keeping) as listeners:
-        trace = Trace(listeners=[*listeners])
-        for event in (RunStart(Question("Which?"), "plan_rag", "m"), NOTE):
-            trace.add(event)
-        with postgres.transaction() as tables:
-            tables.execute("INSERT INTO live (number, job) VALUES (?, ?)", (keeping.number, "{}"))
-        first = postgres.take(1)
-        assert postgres.take(2) is None and postgres.find_strays(1, [keeping.number]) == ({keeping.number}, 0)
-        assert postgres.release_strays(2, [], [keeping.number]) == [keeping.number]
-        second = postgres.take(2)
+    trace = Trace()
+    for event in (RunStart(Question("Which?"), "plan_rag", "m"), NOTE):
+        trace.add(event)
+    number = history.begin(PastRun(Question("Which?"), owner="ann"))
+    with postgres.transaction() as tables:
+        tables.execute("INSERT INTO live (number, job) VALUES (?, ?)", (number, "{}"))
+    first = postgres.take(1)
+    assert postgres.take(2) is None
+    for seen in ([], [number]):
+        assert postgres.release_strays(1, [number], seen) == ({number}, {*seen}, 0)
+    second = postgres.take(2)
     assert first is not None and second is not None and (first.attempt, second.attempt) == (1, 2)
     past = replace(second.past, state="answered", answer="elm", usage=Usage())
 
     def news(attempt: int) -> News:
-        return News(keeping.number, attempt, 0, trace.entries, "{}")
+        return News(number, attempt, 0, trace.entries, "{}")
 
-    assert postgres.publish(history, [news(1)], [past]) == {keeping.number}
-    assert not history.entries(keeping.number, "ann")
-    assert postgres.news_since([(keeping.number, 0, 0)]) == {keeping.number: (2, "", [])}
+    assert postgres.publish(history, [news(1)], [past]) == {number}
+    assert not history.entries(number, "ann")
+    assert postgres.news_since([(number, 0, 0)]) == {number: (2, "", [])}
     assert postgres.publish(history, [news(2)], [past]) == set()
-    assert history.read(keeping.number, "ann").answer == "elm" and len(history.entries(keeping.number, "ann")) == 2
-    assert postgres.take(1) is None and not postgres.news_since([(keeping.number, 0, 0)])
+    assert history.read(number, "ann").answer == "elm" and len(history.entries(number, "ann")) == 2
+    assert postgres.take(1) is None and not postgres.news_since([(number, 0, 0)])
 
 
 def test_only_what_is_new_of_runs_is_read_and_all_of_a_new_attempt(postgres: PostgresPlace) -> None:
@@ -146,6 +167,17 @@ def test_only_what_is_new_of_runs_is_read_and_all_of_a_new_attempt(postgres: Pos
     assert [taken.past.number for taken in (postgres.take(2), postgres.take(2)) if taken] == [one, two]
     postgres.publish(history, [News(two, 2, 0, entries[:2], "")], [])
     assert counts((one, 1, 4), (two, 1, 4)) == {one: (2, "", 0), two: (2, "", 2)}
+
+
+def test_connections_that_postgresql_closed_meanwhile_are_replaced(postgres: PostgresPlace) -> None:
+    import psycopg
+
+    history = History(postgres)
+    keep(history, "Which site?")
+    with psycopg.connect(postgres.url, autocommit=True) as other:
+        ends = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        assert set(other.execute(f"{ends} AND datname = current_database()").fetchall()) == {(True,)}
+    assert len(history.list()) == 1
 
 
 def test_many_processes_make_the_tables_at_once() -> None:

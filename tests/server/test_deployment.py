@@ -50,8 +50,8 @@ def options(words: Sequence[str]) -> set[str]:
     return {word.partition("=")[0] for word in words if word.startswith("--")}
 
 
-def known_options() -> set[str]:
-    command = get_command(build_app(["serve"])).commands["serve"]  # type: ignore[attr-defined]
+def known_options(name: str = "serve") -> set[str]:
+    command = get_command(build_app([name])).commands[name]  # type: ignore[attr-defined]
     return {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
 
 
@@ -60,11 +60,17 @@ def test_servers_are_started_with_options_that_there_are() -> None:
     in_chart = [line.strip().removeprefix("- ") for line in template.splitlines() if line.strip().startswith("- --")]
     words = [*COMPOSE["services"]["decisor"]["command"], *VALUES["args"], *in_chart]
     assert {"--store", "--workers", "--users", "--no-files", "--log"} <= options(words) <= known_options()
+    worker = COMPOSE["services"]["worker"]
+    assert worker["entrypoint"] == ["decisor", "worker"] and options(worker["command"]) <= known_options("worker")
+    # A worker has the data, LLMs and users of the server.
+    assert set(worker["command"]) == {
+        word for word in COMPOSE["services"]["decisor"]["command"] if "workers" not in word
+    }
 
 
 def test_secrets_are_files_and_every_service_says_whether_it_is_well() -> None:
     services = COMPOSE["services"].values()
-    assert all(service["healthcheck"]["test"] for service in services)
+    assert all(one["healthcheck"].get("test") or one["healthcheck"] == {"disable": True} for one in services)
     assert {name for one in services for name in one["secrets"]} == COMPOSE["secrets"].keys()
     settings = [pair for one in services for pair in one["environment"].items()]
     written = [(key, value) for key, value in settings if re.search("PASSWORD|KEY|TOKEN", key)]

@@ -164,6 +164,36 @@ def test_a_server_without_places_leaves_its_runs_to_others(store: str, tmp_path:
             assert reply.status_code == 200, reply.text
 
 
+def test_a_worker_does_the_runs_of_a_server_without_places(store: str, tmp_path: Path) -> None:
+    with slow_llm(0.5) as llm, site(store, tmp_path / "a", llm, at_once=0) as front:
+        command = [sys.executable, "-m", "decisor", "worker", "--store", store, "--llm", f"m@{llm.url}"]
+        command += ["--db", sources(tmp_path).places[0].place]
+        environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
+        for end in (signal.SIGTERM, signal.SIGINT):
+            with subprocess.Popen(command, env=environment) as worker:
+                try:
+                    done = front.ended(front.ask(question=f"Which site, {end.name}?")["id"])
+                    assert done["result"]["answer"] == "elm"
+                    id, count = front.ask(question=f"Which site after {end.name}?")["id"], len(llm.asked)
+                    front.until(lambda: len(llm.asked), lambda asked: asked > count)  # noqa: B023
+                finally:
+                    worker.send_signal(end)
+                    assert worker.wait(SOON) == 0
+        # What was given back is done by the next.
+        with site(store, tmp_path / "b", llm):
+            assert front.ended(id)["result"]["answer"] == "elm"
+
+
+def test_a_worker_without_users_does_no_run_of_one(store: str, tmp_path: Path, llm: SlowLLM) -> None:
+    users = Users({digest_of_token("ann"): User("ann", ("sql",))})
+    with site(store, tmp_path / "a", llm, at_once=0, users=users) as front:
+        front.client.headers["authorization"] = "Bearer ann"
+        id = front.ask()["id"]
+        with site(store, tmp_path / "b", llm):
+            run = front.ended(id)
+    assert (run["state"], llm.asked) == ("failed", []) and "no user 'ann'" in run["error"]
+
+
 def test_a_query_that_waits_when_its_server_ends_waits_at_the_next(store: str, tmp_path: Path, llm: SlowLLM) -> None:
     with site(store, tmp_path / "a", llm) as one:
         id = one.ask(approve=True)["id"]
@@ -245,6 +275,16 @@ def test_a_file_that_one_server_took_is_asked_and_removed_at_another(
             assert kept.status_code == 201 and "sales" in connection_names(other)
             run = other.ended(other.ask(question="Which shop sells least?", connections=["sales"])["id"])
             assert run["result"]["answer"] == "oak", run["error"]
+            waits = other.ask(question="Which shop sells least of all?", connections=["sales"], approve=True)["id"]
+            one.until(lambda: one.run(waits), lambda run: bool(run["approvals"]))
+            for refused in (
+                one.client.delete("/api/files/sales"),
+                one.client.put("/api/files/sales.csv", content="shop,sales\nelm,7\n", headers=BYTES),
+                one.client.post("/api/files/sales", json={"decimal": "comma"}),
+            ):
+                assert refused.status_code == 400 and "under way" in refused.json()["error"], refused.text
+            one.client.post(f"/api/runs/{waits}/approvals/1", json={"allow": True})
+            assert one.ended(waits)["result"]["answer"] == "oak"
             again = other.client.put("/api/files/sales.csv", content="shop,sales\nelm,7\n", headers=BYTES)
             assert again.status_code == 201, again.text
             rows = one.ended(one.ask(question="Which shop is it now?", connections=["sales"])["id"])

@@ -35,6 +35,7 @@ COMMANDS = {
     "report": ("decisor.lab.cli.report:command", "Show results of an evaluation: tables, comparisons, page."),
 }
 MORE = {
+    "worker": ("decisor.cli.serve:worker_command", "Do runs that servers put in line, without a web page."),
     "trace": ("decisor.cli.history:trace_command", "Show a trace file, or rerun it from a changed step."),
     "definitions": ("decisor.cli.definitions:app", "Define words of your data: draft, check, propose, approve."),
     "graph": ("decisor.cli.sources:app", "Load a graph from files or from a relational database."),

@@ -28,6 +28,7 @@ from decisor.system.extras import import_lab, require_package
 if TYPE_CHECKING:
     from decisor.history.store import History
     from decisor.mcp.server import HttpListener
+    from decisor.server.settings import ServerSettings
     from decisor.server.users import Users
     from decisor.session.sources import Sources
 
@@ -39,15 +40,19 @@ AllowHostOf = Annotated[
 AtOnceOf = Annotated[
     int, typer.Option("--at-once", min=1, max=5_000, help="Maximum number of simultaneous runs; others wait.")
 ]
+LLMsOf = Annotated[
+    list[str] | None, typer.Option("--llm", metavar="MODEL[@URL]", help="LLM to offer on the page. Repeatable.")
+]
+UsersOf = Annotated[
+    Path | None, typer.Option("--users", metavar="FILE", help="TOML file of users, groups and sign-in.")
+]
+LogOf = Annotated[Literal["text", "json"], typer.Option("--log", help="Form of the log on standard error.")]
 
 
 @takes_request(*DATA, "limits", leave_out=["actions"])
 def serve_command(
     request: AskRequest,
-    llm: Annotated[
-        list[str] | None,
-        typer.Option("--llm", metavar="MODEL[@URL]", help="LLM to offer on the page. Repeatable."),
-    ] = None,
+    llm: LLMsOf = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve sample data with a decision model.")] = False,
     evaluation: Annotated[
         list[str] | None, typer.Option("--evaluation", metavar="RUN", help="Run store of an evaluation to show.")
@@ -55,9 +60,7 @@ def serve_command(
     host: HostOf = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes any free one.")] = 8765,
     allow_host: AllowHostOf = None,
-    users: Annotated[
-        Path | None, typer.Option("--users", metavar="FILE", help="TOML file of users, groups and sign-in.")
-    ] = None,
+    users: UsersOf = None,
     new_user: Annotated[
         str, typer.Option("--new-user", metavar="NAME", help="Print a token and its lines for --users.")
     ] = "",
@@ -75,14 +78,12 @@ def serve_command(
     workers: Annotated[
         int, typer.Option("--workers", min=1, max=256, help="Number of processes; more than one need --store.")
     ] = 1,
-    log: Annotated[Literal["text", "json"], typer.Option("--log", help="Form of the log on standard error.")] = "text",
+    log: LogOf = "text",
 ) -> None:
     """Start the web page and the HTTP API. Ctrl-C stops them."""
     with require_package("FastAPI and uvicorn", "serve"):
         from decisor.server.app import bind_socket, run_web_processes, run_web_server
-        from decisor.server.settings import ServerSettings, names_of_llms
     from decisor.server.security import is_local_host
-    from decisor.session.open_sources import sources_of_request
 
     if new_user:
         print_user(new_user)
@@ -91,31 +92,22 @@ def serve_command(
         raise SetupError("--workers needs a store that all processes write to: --store postgresql://HOST/NAME")
     if not at_once and not store:
         raise SetupError("--at-once 0 leaves runs to other processes. Name their store: --store postgresql://HOST/NAME")
-    config = resolve_config()
-    # Take the data that are named, else those of the config files.
-    if not request.names_data and not demo:
-        db, docs = list_configured_sources(config)
-        request = request.model_copy(update={"db": tuple(db), "docs": tuple(docs)})
     if demo and request.names_data:
         raise SetupError("--demo has its own data. Leave out --db, --graph, --docs and --tools.")
-    folder = contextlib.ExitStack()
-    sources = folder.enter_context(demo_sources()) if demo else sources_of_request(request, config)
-    check_database_files(sources)
-    # Prices come from the config files; without a name it is the configured LLM.
-    llms = names_of_llms([spec for name in llm or [""] if (spec := config.llm(name or None))])
-    who, token = read_server_users(users, sources, is_local_host(host), list(llms))
-    # Bind before the settings are made: port 0 takes any port that is free.
+    folder, config = contextlib.ExitStack(), resolve_config()
+    data = folder.enter_context(demo_sources()) if demo else None
+    serving, token = read_server_settings(request, llm or [], users, is_local_host(host), data)
+    # Port 0 takes any port that is free.
     listening = bind_socket(host, port)
-    serving = ServerSettings(
-        sources,
-        llms,
-        config.limits(request.limits),
-        who,
-        name_evaluations(evaluation or []),
-        host,
-        listening.getsockname()[1],
-        tuple(allow_host or ()),
-        at_once,
+    serving = replace(
+        serving,
+        evaluations=name_evaluations(evaluation or []),
+        host=host,
+        port=listening.getsockname()[1],
+        allow_hosts=tuple(allow_host or ()),
+        at_once=at_once,
+        takes_files=takes_files,
+        log=log,
     )
     address = f"http://{format_host(host)}:{serving.port}/"
 
@@ -134,11 +126,55 @@ def serve_command(
     print_folder_file(config)
     # The shop is gone with the server, and so are its runs.
     with folder, open_server_history(history and config.keeps_history and not demo, store) as place:
-        serving = replace(serving, history=place, takes_files=takes_files, log=log)
+        serving = replace(serving, history=place)
         if workers > 1:
             run_web_processes(serving, listening, workers, ready)
         else:
             run_web_server(serving, listening, ready, routers)
+
+
+@takes_request(*DATA, "limits", leave_out=["actions"])
+def worker_command(
+    request: AskRequest,
+    store: Annotated[str, typer.Option("--store", metavar="URL", help="PostgreSQL with the runs of the servers.")],
+    llm: LLMsOf = None,
+    users: UsersOf = None,
+    at_once: AtOnceOf = 256,
+    log: LogOf = "text",
+) -> None:
+    """Do runs that servers put in the line of a store. Ctrl-C gives them back.
+
+    Data, LLMs and users are to be those of decisor serve --store; there is no page and no port.
+    """
+    with require_package("FastAPI and uvicorn", "serve"):
+        from decisor.server.app import run_worker
+    serving, _ = read_server_settings(request, llm or [], users, is_local=True)
+    with open_server_history(True, store) as place:
+        run_worker(replace(serving, at_once=at_once, log=log, history=place))
+
+
+def read_server_settings(
+    request: AskRequest, llm: list[str], users: Path | None, is_local: bool, data: Sources | None = None
+) -> tuple[ServerSettings, str]:
+    """Return the data, LLMs, limits and users of a server, and the token to print, '' for none.
+
+    data: in place of those that the request or the config files name.
+    """
+    from decisor.server.settings import ServerSettings, names_of_llms
+    from decisor.session.open_sources import sources_of_request
+
+    config = resolve_config()
+    if data is None:
+        # Take the data that are named, else those of the config files.
+        if not request.names_data:
+            db, docs = list_configured_sources(config)
+            request = request.model_copy(update={"db": tuple(db), "docs": tuple(docs)})
+        data = sources_of_request(request, config)
+        check_database_files(data)
+    # Prices come from the config files; without a name it is the configured LLM.
+    llms = names_of_llms([spec for name in llm or [""] if (spec := config.llm(name or None))])
+    who, token = read_server_users(users, data, is_local, list(llms))
+    return ServerSettings(data, llms, config.limits(request.limits), who), token
 
 
 @contextmanager

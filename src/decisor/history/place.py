@@ -14,7 +14,6 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -90,19 +89,6 @@ class Tables(Protocol):
     def executemany(self, statement: str, values: Sequence[Sequence[Any]], /) -> object: ...
 
 
-class Pen(Protocol):
-    """The trace of a run under way, as it is written."""
-
-    @property
-    def fault(self) -> str:
-        """Why the trace ends early: an error of the history ends no run."""
-        ...
-
-    def write(self, *entries: TraceEntry) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class Place(Protocol):
     """A place of runs: their tables and their traces.
 
@@ -120,10 +106,6 @@ class Place(Protocol):
 
     def reading(self) -> AbstractContextManager[Tables]:
         """Open the tables for one statement that reads."""
-        ...
-
-    def open_trace(self, number: int) -> Pen:
-        """Begin the trace of a run. Raises OSError too."""
         ...
 
     def read_trace(self, number: int) -> Sequence[TraceEntry]: ...
@@ -145,25 +127,6 @@ BUSY_SECONDS = 30.0
 IDENTITY = "INTEGER PRIMARY KEY AUTOINCREMENT"
 
 
-@dataclass(eq=False)
-class TracePen:
-    """The trace file of a run under way."""
-
-    file: TextIO
-    trace: TraceFile
-
-    @property
-    def fault(self) -> str:
-        return self.trace.fault
-
-    def write(self, *entries: TraceEntry) -> None:
-        self.trace.write(*entries)
-
-    def close(self) -> None:
-        with suppress(OSError):  # told by the last write
-            self.file.close()
-
-
 class FolderPlace:
     """A folder of runs, private to the person; a ``history.store.Place``."""
 
@@ -174,12 +137,13 @@ class FolderPlace:
         self.folder = folder or data_folder()
         self.name = str(self.folder)
 
-    def open_trace(self, number: int) -> TracePen:
+    def open_trace(self, number: int) -> TraceFile:
+        """Begin the trace of a run. Raises OSError too."""
         file = open_private(self.trace_of(number))
         # Other processes see by the lock that the run is under way.
         lock(file)
         try:
-            return TracePen(file, TraceFile(file))
+            return TraceFile(file)
         except OSError:
             with suppress(OSError):
                 file.close()
@@ -220,7 +184,9 @@ class FolderPlace:
                 # Take the write lock now: a transaction that reads first fails at once if another process writes
                 # meanwhile.
                 database.execute("BEGIN IMMEDIATE")
-                prepare_history_tables(database)
+                (version,) = database.execute("PRAGMA user_version").fetchone()
+                if version != (now := migrate_tables(database, version, IDENTITY)):
+                    database.execute(f"PRAGMA user_version = {now}")
                 yield database
                 # After an error it is not reached, and closing the database takes everything back.
                 database.execute("COMMIT")
@@ -244,16 +210,17 @@ class FolderPlace:
             raise SetupError(f"Cannot use the history {self.folder / 'history.db'}: {error}. {advice}") from error
 
 
-def prepare_history_tables(database: sqlite3.Connection) -> None:
-    """Create missing tables; raise SetupError if a later Decisor wrote the history."""
-    (version,) = database.execute("PRAGMA user_version").fetchone()
+def migrate_tables(tables: Tables, version: int, identity: str) -> int:
+    """Make the tables of this Decisor from those of a version, and return the new version.
+
+    identity: type of a number that no other row ever had. Raise SetupError if a later Decisor made them.
+    """
     if version > len(MIGRATIONS):
         raise SetupError(f"The history is of format {version}; this Decisor reads {len(MIGRATIONS)}. Update it.")
     for statements in MIGRATIONS[version:]:
         for statement in statements:
-            database.execute(statement.format(identity=IDENTITY))
-    if version < len(MIGRATIONS):
-        database.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+            tables.execute(statement.format(identity=identity))
+    return len(MIGRATIONS)
 
 
 def size_of(file: Path | os.DirEntry[str]) -> int:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from decisor.errors import SetupError
-from decisor.history.place import MIGRATIONS, Rows, Tables
+from decisor.history.place import Rows, Tables, migrate_tables
 from decisor.history.store import PAST_RUN, History, PastRun, json_of_run, searchable_text
 from decisor.system.extras import require_package
 from decisor.system.secrets import hide_password
@@ -59,18 +59,12 @@ PROCESSES = f"""SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' A
 STRAY = f"process IS NOT NULL AND (process = ? AND number <> ALL(?) OR process NOT IN ({PROCESSES}))"
 """Of a run: its process is dead, or is this one and does not know it."""
 MOST_IN_LINE = 10_000
-OWN_SHARE = 8
-"""Runs that a process does itself; of more, twice its part of all."""
 WAIT_SECONDS = 20.0
 MOST_CONNECTIONS = 8
 
 
 class Unreachable(SetupError):
     """An error: PostgreSQL is not there for now."""
-
-
-class LongLine(SetupError):
-    """An error: too many runs wait already."""
 
 
 @dataclass(frozen=True)
@@ -98,25 +92,11 @@ def storable(value: Any) -> Any:
     return value.replace("\0", "") if isinstance(value, str) else value
 
 
-@dataclass(eq=False)
-class EntryPen:
-    """The trace of a run under way, in the table of entries."""
-
-    place: PostgresPlace
-    number: int
-    written: int = 0
-    fault: str = ""
-
-    def write(self, *entries: TraceEntry) -> None:
-        try:
-            with self.place.transaction() as tables:
-                self.place.insert_entries(tables, [(self.number, self.written, entries)])
-            self.written += len(entries)
-        except SetupError as error:
-            self.fault = str(error)
-
-    def close(self) -> None:
-        """Do nothing: each write is a transaction of its own."""
+def check_is_open(connection: Connection[Any]) -> None:
+    """Raise OperationalError if PostgreSQL has closed a connection; no message is sent for that."""
+    # The first time it may read what PostgreSQL said before it closed.
+    for _ in range(2):
+        connection.pgconn.consume_input()
 
 
 @dataclass(frozen=True)
@@ -144,17 +124,6 @@ class Taken:
     """What people said to it, by kind and number."""
     traceparent: str = ""
     """Span of the request that began it."""
-
-
-@dataclass(frozen=True)
-class Process:
-    """A process of the server."""
-
-    number: int
-    count: int
-    """Number of runs that it has."""
-    of_all: int
-    """Number of processes."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +157,9 @@ class PostgresPlace:
             from psycopg_pool import ConnectionPool
 
         self.name = hide_password(self.url)
-        self.pool = ConnectionPool(self.url, min_size=1, max_size=MOST_CONNECTIONS, timeout=WAIT_SECONDS, open=False)
+        self.pool = ConnectionPool(
+            self.url, min_size=1, max_size=MOST_CONNECTIONS, timeout=WAIT_SECONDS, open=False, check=check_is_open
+        )
 
     def __getstate__(self) -> str:
         return self.url
@@ -226,10 +197,6 @@ class PostgresPlace:
         with self.transaction():
             pass
 
-    def open_trace(self, number: int) -> EntryPen:
-        self.drop_traces([number])
-        return EntryPen(self, number)
-
     def read_trace(self, number: int) -> Sequence[TraceEntry]:
         query = "SELECT line FROM entry WHERE number = ? ORDER BY position"
         with self.reading() as tables:
@@ -241,7 +208,8 @@ class PostgresPlace:
         if not numbers:
             return
         with self.transaction() as tables:
-            tables.executemany("DELETE FROM entry WHERE number = ?", [(number,) for number in numbers])
+            for table in ("entry", "begun"):
+                tables.execute(f"DELETE FROM {table} WHERE number = ANY(?)", ([*numbers],))
 
     def sizes(self) -> Mapping[int, int]:
         with self.transaction() as tables:
@@ -258,13 +226,14 @@ class PostgresPlace:
 
     # Runs under way: of each, one process has the last attempt.
 
-    def put_in_line(self, wish: Wish, process: Process | None) -> tuple[int, bool, bool]:
+    def put_in_line(self, wish: Wish, process: int | None = None, least: float = 0.0) -> tuple[int, bool, bool] | None:
         """Insert a run; return its number, whether it is new, and whether this process has it, or it waits.
 
-        process: what can do it at once. An earlier run counts if the owner sent its key.
+        None if too many wait already. process: what does it at once if ``least`` runs are under way. An earlier run
+        counts if the owner sent its key.
 
         Raises:
-            SetupError: the key began a run of another question, or too many wait.
+            SetupError: the key began a run of another question.
         """
         from psycopg.errors import UniqueViolation
 
@@ -272,8 +241,8 @@ class PostgresPlace:
         # One statement, as each costs a message to PostgreSQL and back. Who has many runs under way waits behind those
         # who have few.
         statement = """WITH line AS (
-            SELECT count(*) FILTER (WHERE owner = ?) AS before,
-                CASE WHEN ? < ? + 2 * count(*) / ? THEN ?::integer END AS process FROM live HAVING count(*) < ?),
+            SELECT count(*) FILTER (WHERE owner = ?) AS before, CASE WHEN count(*) >= ? THEN ?::integer END AS process
+            FROM live HAVING count(*) < ?),
         run AS (INSERT INTO run (owner, words, marked, run) SELECT ?, ?, 0, ? FROM line RETURNING number),
         key AS (INSERT INTO begun SELECT owner, key, ?, number FROM run, (VALUES (?, ?)) AS sent (owner, key)
             WHERE key <> ''),
@@ -282,24 +251,19 @@ class PostgresPlace:
             RETURNING number, owner, process)
         SELECT number, process IS NOT NULL, pg_notify(?, json_build_object('run', number, 'owner', owner, 'state',
             CASE WHEN process IS NULL THEN 'waiting' ELSE 'running' END)::text) FROM put"""
-        own = process or Process(0, MOST_IN_LINE, 1)
-        of_line = (run.owner, own.count, OWN_SHARE, max(1, own.of_all), process and process.number, MOST_IN_LINE)
+        of_line = (run.owner, least, process, MOST_IN_LINE, run.owner, searchable_text(run), json_of_run(run))
         of_key = (wish.job, run.owner, wish.key)
         of_live = (wish.job, run.owner, wish.crowd, wish.at_once, wish.traceparent, CHANNEL)
-        values = (*of_line, run.owner, searchable_text(run), json_of_run(run), *of_key, *of_live)
         with self.transaction(autocommit=True) as tables:
             try:
-                row = tables.execute(statement, values).fetchone()
+                row = tables.execute(statement, (*of_line, *of_key, *of_live)).fetchone()
             except UniqueViolation:
                 query = "SELECT number, job FROM begun WHERE owner = ? AND key = ?"
                 number, job = tables.execute(query, (run.owner, wish.key)).fetchone()
                 if job != wish.job:
                     raise SetupError("This Idempotency-Key began a run of another question: send a new one.") from None
                 return number, False, False
-        if row is None:
-            raise LongLine(f"{MOST_IN_LINE:,} runs wait already: try again later.")
-        number, is_own, _ = row
-        return number, True, is_own
+        return (row[0], True, row[1]) if row else None
 
     def take(self, process: int) -> Taken | None:
         """Take the next run that waits, for this process; None if there is none."""
@@ -323,24 +287,29 @@ class PostgresPlace:
                 return Taken(replace(past, number=number), job, attempt, read_replies(tables, number), traceparent)
         return None
 
+    def under_way(self, owner: str) -> list[PastRun]:
+        """Return the runs of a person that wait, or that a process has."""
+        with self.reading() as tables:
+            query = "SELECT number, run FROM run JOIN live USING (number) WHERE live.owner = ?"
+            rows = tables.execute(query, (owner,)).fetchall()
+        return [replace(PAST_RUN.decode(text), number=number) for number, text in rows]
+
     def count_waiting(self) -> int:
         with self.reading() as tables:
             return int(tables.execute("SELECT count(*) FROM live WHERE process IS NULL").fetchone()[0])
 
-    def find_strays(self, process: int, own: Sequence[int]) -> tuple[set[int], int]:
-        """Return the runs that no process does, and the number of processes. own: runs that this one has."""
-        with self.transaction() as tables:
-            rows = tables.execute(f"SELECT number FROM live WHERE {STRAY}", (process, [*own])).fetchall()
-            (of_all,) = tables.execute(f"SELECT count(DISTINCT objid) FROM ({PROCESSES}) AS one").fetchone()
-        return {number for (number,) in rows}, of_all
+    def release_strays(self, process: int, own: Sequence[int], seen: Sequence[int]) -> tuple[set[int], set[int], int]:
+        """Put runs that no process does in line again, those that were ``seen`` so before.
 
-    def release_strays(self, process: int, own: Sequence[int], numbers: Sequence[int]) -> Sequence[int]:
-        """Put runs that no process does in line again, and return them: another process may have been faster."""
-        statement = f"UPDATE live SET process = NULL WHERE number = ANY(?) AND {STRAY} RETURNING number"
+        Return all such runs, those that are in line now, and the number of processes. own: runs of this process.
+        """
+        statement = f"""WITH stray AS (SELECT number, number = ANY(?) AS seen FROM live WHERE {STRAY} FOR UPDATE),
+        freed AS (UPDATE live SET process = NULL WHERE number IN (SELECT number FROM stray WHERE seen))
+        SELECT number, seen, pg_notify(?, '{{"line": 1}}') FROM stray"""
         with self.transaction() as tables:
-            rows = tables.execute(statement, ([*numbers], process, [*own])).fetchall()
-            tell(tables, {"line": len(rows)})
-        return [number for (number,) in rows]
+            rows = tables.execute(statement, ([*seen], process, [*own], CHANNEL)).fetchall()
+            (of_all,) = tables.execute(f"SELECT count(DISTINCT objid) FROM ({PROCESSES}) AS one").fetchone()
+        return {number for number, *_ in rows}, {number for number, is_seen, _ in rows if is_seen}, of_all
 
     def leave(self, process: int) -> None:
         """Put all runs of a process in line again."""
@@ -430,7 +399,7 @@ class PostgresPlace:
         with self.transaction() as tables:
             store_reply(tables, number, kind, which, text)
 
-    def replies(self, number: int) -> Mapping[tuple[str, int], str]:
+    def replies(self, number: int) -> Mapping[tuple[Any, int], str]:
         with self.reading() as tables:
             return read_replies(tables, number)
 
@@ -484,7 +453,7 @@ def store_reply(tables: Tables, number: int, kind: str, which: int, text: str) -
     tell(tables, {"reply": number})
 
 
-def read_replies(tables: Tables, number: int) -> Mapping[tuple[str, int], str]:
+def read_replies(tables: Tables, number: int) -> Mapping[tuple[Any, int], str]:
     """Return what people said to a run, by kind and number."""
     rows = tables.execute("SELECT kind, which, text FROM reply WHERE number = ?", (number,)).fetchall()
     return {(kind, which): text for kind, which, text in rows}
@@ -500,14 +469,7 @@ def prepare_tables(connection: Connection[Any]) -> None:
     # Two processes that start at once would both create them.
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
     connection.execute(OWN_TABLES)
-    row = connection.execute("SELECT version FROM format").fetchone()
-    version = row[0] if row else 0
-    if version > len(MIGRATIONS):
-        raise SetupError(f"The store is of format {version}; this Decisor reads {len(MIGRATIONS)}. Update it.")
-    if not version:
-        connection.execute("INSERT INTO format VALUES (0)")
-    for statements in MIGRATIONS[version:]:
-        for statement in statements:
-            connection.execute(statement.format(identity=IDENTITY).encode())
-    connection.execute("UPDATE format SET version = %s", [len(MIGRATIONS)])
+    row = connection.execute("DELETE FROM format RETURNING version").fetchone()
+    version = migrate_tables(PostgresTables(connection), row[0] if row else 0, IDENTITY)
+    connection.execute("INSERT INTO format VALUES (%s)", [version])
     connection.commit()

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from decisor.errors import Error, SetupError
-from decisor.history.place import Pen
 from decisor.history.store import ALL, History, PastRun, State
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
 from decisor.trace.events import Conclusion, RunStart, RunUsage, TraceEntry, events_of
+from decisor.trace.file import TraceFile
 from decisor.types import Earlier, Question
 
 
@@ -71,7 +71,7 @@ class RunRecorder:
     def __init__(self, keeping: Keeping) -> None:
         self.keeping = keeping
         self.run = PastRun(Question(""), keeping.inputs, owner=keeping.owner, began=time.time(), before=keeping.before)
-        self.pen: Pen | None = None
+        self.trace: TraceFile | None = None
 
     def begin(self) -> None:
         history = self.keeping.history
@@ -79,7 +79,7 @@ class RunRecorder:
             # The number comes first, as the trace file is named by it.
             number = history.begin(self.run)
             self.run = replace(self.run, number=number)
-            self.pen = history.place.open_trace(number)
+            self.trace = history.open_trace(number)
             self.keeping.number = number
         except (SetupError, OSError) as error:
             self.fail(error)
@@ -88,15 +88,15 @@ class RunRecorder:
         self.run = update_past_run(self.run, entry)
         if isinstance(entry.event, RunStart):
             self.begin()
-        if self.pen is not None:
-            self.pen.write(entry)
+        if self.trace is not None:
+            self.trace.write(entry)
 
     def end(self, state: State = "failed", why: str = "") -> None:
         """End the recording. state, why: of a run that came to no decision."""
-        if self.pen is None:
+        if self.trace is None:
             return
-        if self.pen.fault:
-            self.keeping.fault = f"the trace of run {self.run.number} is not whole: {self.pen.fault}"
+        if self.trace.fault:
+            self.keeping.fault = f"the trace of run {self.run.number} is not whole: {self.trace.fault}"
         if self.run.state == "running":
             self.run = replace(self.run, state=state, why=why)
         try:
@@ -112,9 +112,9 @@ class RunRecorder:
         self.close()
 
     def close(self) -> None:
-        if self.pen is not None:
-            self.pen.close()
-            self.pen = None
+        if self.trace is not None:
+            self.trace.close()
+            self.trace = None
 
 
 @contextmanager

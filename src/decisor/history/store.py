@@ -15,6 +15,7 @@ from decisor.errors import SetupError
 from decisor.history.place import FolderPlace, Place, Tables
 from decisor.system.serialization import DocumentFormat, json_text
 from decisor.trace.events import TraceEntry
+from decisor.trace.file import TraceFile
 from decisor.types import Question, Usage
 
 Verdict = Literal["right", "wrong"]
@@ -236,6 +237,13 @@ class History:
                 f"There is no run yet in {self.place.name}: decisor ask keeps one of each question of your own."
             )
         return self.run_of(*row)
+
+    def open_trace(self, number: int) -> TraceFile:
+        """Begin the trace of a run. Raises OSError too."""
+        # Of runs in PostgreSQL the line of a server writes the traces.
+        if not isinstance(self.place, FolderPlace):
+            raise SetupError(f"A server alone records runs in {self.place.name}. Record this one in a folder.")
+        return self.place.open_trace(number)
 
     def entries(self, number: int, owner: str = "") -> tuple[TraceEntry, ...]:
         """Read the trace of a run; of a run under way, the entries so far."""

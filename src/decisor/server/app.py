@@ -342,33 +342,36 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
-def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRouter] = ()) -> FastAPI:
-    """Build the application without the guard, which ``guarded_app`` puts around it. routers: of rooms above."""
+@asynccontextmanager
+async def open_server(state: AppState) -> AsyncIterator[None]:
+    """Open the data, the history and the line of runs of a server for the block."""
+    serving = state.serving
+    async with open_pool(serving.sources) as pool:
+        keeper = HistoryWriter(serving.history)
+        runs = state.open_runs = Runs(serving, pool, keeper, state.metrics)
+        writing = [asyncio.create_task(work) for work in (keeper.work(), runs.budgets.work(), runs.close_idle())]
+        try:
+            async with open_line(runs):
+                yield
+        finally:
+            # The order matters: runs still write to the history, and both use the pool.
+            await runs.close()
+            for task in writing:
+                task.cancel()
+            await asyncio.wait(writing)
+            with contextlib.suppress(SetupError):
+                await runs.budgets.store(set())
+            await keeper.close()
 
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_pool(serving.sources) as pool:
-            keeper = HistoryWriter(serving.history)
-            runs = state.open_runs = Runs(serving, pool, keeper, state.metrics)
-            writing = [asyncio.create_task(work) for work in (keeper.work(), runs.budgets.work(), runs.close_idle())]
-            try:
-                async with open_line(runs):
-                    yield
-            finally:
-                # The order matters: runs still write to the history, and both use the pool.
-                await runs.close()
-                for task in writing:
-                    task.cancel()
-                await asyncio.wait(writing)
-                with contextlib.suppress(SetupError):
-                    await runs.budgets.store(set())
-                await keeper.close()
+
+def make_app(state: AppState, routers: Sequence[APIRouter] = ()) -> FastAPI:
+    """Build the application without the guard, which ``guarded_app`` puts around it. routers: of rooms above."""
 
     app = FastAPI(
         title="Decisor",
         version=__version__,
         description=ABOUT,
-        lifespan=lifespan,
+        lifespan=lambda app: open_server(state),
         # FastAPI's own pages load scripts from another host; /docs is ours.
         docs_url=None,
         redoc_url=None,
@@ -415,7 +418,7 @@ def guarded_app(serving: ServerSettings, routers: Sequence[APIRouter] = ()) -> t
     # Asked for by name, for the package looks for the folder of several processes when it is imported.
     metrics = Metrics(serving.at_once) if find_spec("prometheus_client") else None
     state = AppState(serving, f"decisor-{serving.port}", metrics)
-    app = make_app(serving, state, routers)
+    app = make_app(state, routers)
     login = serving.users.login
     own = [urlsplit(login.address).netloc] if login else []
     hosts = hosts_of(serving.host, serving.port, (*serving.allow_hosts, *own))
@@ -567,3 +570,16 @@ def run_web_server(
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with contextlib.suppress(KeyboardInterrupt), collect_cycles_rarely():
         make_web_server(serving, ready, routers).run(sockets=[listening])
+
+
+def run_worker(serving: ServerSettings) -> None:
+    """Do runs of the line until Ctrl-C or SIGTERM, without a page."""
+
+    async def work() -> None:
+        async with open_server(AppState(serving, "")):
+            await asyncio.Event().wait()
+
+    show_log(serving.log)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    with contextlib.suppress(KeyboardInterrupt), collect_cycles_rarely():
+        asyncio.run(work())

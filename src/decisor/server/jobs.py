@@ -23,31 +23,28 @@ from decisor.errors import Error, SetupError
 from decisor.history.postgres import (
     ALIVE,
     CHANNEL,
-    LongLine,
+    MOST_IN_LINE,
     News,
     PostgresPlace,
-    Process,
     Taken,
     Unreachable,
     Wish,
 )
 from decisor.history.store import PAST_RUN, PastRun
 from decisor.llms.shared import Journal
-from decisor.semantics.readings import OpenReading
-from decisor.server.live import LiveRun, Pending, ReplyKind, state_for_client
+from decisor.server.live import LiveRun, ReplyKind, Shown, state_for_client
 from decisor.server.requests import Order
-from decisor.server.responses import State
 from decisor.server.runs import NotThere, Prepared, Runs
 from decisor.server.settings import Full
 from decisor.server.stream import wait_for_event
-from decisor.server.users import SESSION, SharedSessions, User
+from decisor.server.users import SESSION, Sessions, User
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
-from decisor.trace.events import TraceEntry, Writing
-from decisor.trace.file import Prompts, read_entries, trace_line_format
+from decisor.trace.events import TraceEntry
+from decisor.trace.file import trace_line_format
 from decisor.trace.telemetry import continue_trace, find_traceparent
-from decisor.types import Action, Completion
+from decisor.types import Completion
 
 GATHER_SECONDS = 0.05
 TICK_SECONDS = 0.15
@@ -55,6 +52,8 @@ TICK_SECONDS = 0.15
 LOOK_SECONDS = 2.0
 """How often a process looks for runs that nobody does; what it finds twice is put in line again."""
 CLOSE_SECONDS = 5.0
+OWN_SHARE = 8
+"""Runs that a process does itself; of more, twice its part of all."""
 # Both sides see within seconds that a machine is gone, or a cable.
 KEEPALIVE: Mapping[str, Any] = {
     "keepalives_idle": "5",
@@ -64,99 +63,23 @@ KEEPALIVE: Mapping[str, Any] = {
 }
 # It would tell each connection that is gone; the log here says it once.
 logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
-COMPLETION = DocumentFormat(Completion)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A query or words that a run asked a person about."""
-
-    number: int
-    query: Action | None = None
-    words: OpenReading | None = None
-    reply: str | None = None
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What a page shows of a run under way besides its entries."""
-
-    state: State
-    count: str = ""
-    writings: tuple[Writing, ...] = ()
-    asked: tuple[Asked, ...] = ()
-
-
-SHOWN = DocumentFormat(Shown)
-
-
-def shown_of(live: LiveRun) -> Shown:
-    queries = [Asked(one.number, query=one.subject, reply=reply_of(one)) for one in live.approvals.values()]
-    words = [Asked(one.number, words=one.subject, reply=reply_of(one)) for one in live.readings.values()]
-    return Shown(live.state, live.count, tuple(live.writings.values()), (*queries, *words))
-
-
-def reply_of(pending: Pending[Any]) -> str | None:
-    return pending.reply.result() if pending.reply.done() and not pending.reply.cancelled() else None
-
-
-def show(live: LiveRun, shown: Shown) -> None:
-    """Make a run show what the process that has it published."""
-    live.state, live.count = shown.state, shown.count
-    live.writings = {one.call: one for one in shown.writings}
-    for one in shown.asked:
-        if one.query is not None:
-            add_asked(live.approvals, "query", one.number, one.query, one.reply)
-        elif one.words is not None:
-            add_asked(live.readings, "words", one.number, one.words, one.reply)
-
-
-def add_asked(waiting: dict[int, Any], kind: ReplyKind, number: int, subject: object, reply: str | None) -> None:
-    if number not in waiting:
-        waiting[number] = Pending(number, subject, asyncio.get_running_loop().create_future(), kind)
-    future = waiting[number].reply
-    if reply is not None and not future.done():
-        future.set_result(reply)
-
-
-@dataclass(eq=False)
-class Mirror:
-    """A run that another process has, or that waits in line."""
-
-    live: LiveRun
-    attempt: int = 0
-    lines: int = 0
-    """How many lines of its trace were read."""
-    prompts: Prompts = field(default_factory=dict)
-
-    def add(self, attempt: int, state: str, lines: Sequence[str]) -> None:
-        """Add what was read of it."""
-        # Another process has begun it anew.
-        if attempt > self.attempt:
-            self.attempt, self.lines, self.prompts, self.live.entries, self.live.texts = attempt, 0, {}, [], []
-        for entry in read_entries(lines, self.prompts):
-            self.live.hear(entry)
-        self.lines += len(lines)
-        if state:
-            show(self.live, SHOWN.decode(state))
-        self.live.wake()
+COMPLETION, SHOWN = DocumentFormat(Completion), DocumentFormat(Shown)
 
 
 @dataclass(eq=False)
 class Own:
-    """A run that this process has."""
+    """A run that this process has; a ``Book`` of the replies that LLMs gave it."""
 
     live: LiveRun
-    attempt: int
+    purchases: Purchases
+    bought: Mapping[str, str] = field(default_factory=dict)
+    """Replies that an earlier attempt bought, as JSON."""
     news: asyncio.Event = field(default_factory=asyncio.Event)
     is_lost: bool = False
-    """Whether another process has taken it over."""
-    is_ending: bool = False
-    """Whether it is over, and its end is to be stored."""
+    """Whether another attempt of it has begun."""
     is_stored: asyncio.Event = field(default_factory=asyncio.Event)
-
-    is_left: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when this process is done with it."""
+    """Set when its end is stored, or it is lost."""
+    task: asyncio.Task[None] | None = None
 
     def lose(self) -> None:
         """Stop doing it, for another attempt of it has begun."""
@@ -168,14 +91,20 @@ class Own:
     @property
     def is_changed(self) -> bool:
         """Whether there is something to store: of a run that is over, its end, once."""
-        if self.live.is_over:
-            return self.is_ending and not self.is_stored.is_set()
-        return self.news.is_set()
+        return not self.is_stored.is_set() if self.live.is_over else self.news.is_set()
 
-    def news_of(self) -> News:
+    async def reply(self, key: str) -> Completion | None:
+        return COMPLETION.decode(self.bought[key]) if key in self.bought else None
+
+    async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+        if usable:
+            await self.purchases.keep(self.live.past.number, key, json_text(reply))
+        return reply
+
+    def take_news(self) -> News:
+        self.news.clear()
         live = self.live
-        news = live.entries[live.written :]
-        return News(live.past.number, self.attempt, live.written, news, json_text(shown_of(live)))
+        return News(live.past.number, live.attempt, live.written, live.entries[live.written :], json_text(live.shown))
 
 
 @dataclass(eq=False)
@@ -209,24 +138,6 @@ class Purchases:
                     stored.set_exception(fault) if fault else stored.set_result(None)
 
 
-@dataclass(frozen=True)
-class BoughtReplies:
-    """The replies that LLMs gave one run; a ``Book`` of a journal."""
-
-    purchases: Purchases
-    number: int
-    kept: Mapping[str, str]
-    """What an earlier process bought, as JSON."""
-
-    async def reply(self, key: str) -> Completion | None:
-        return COMPLETION.decode(self.kept[key]) if key in self.kept else None
-
-    async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
-        if usable:
-            await self.purchases.keep(self.number, key, json_text(reply))
-        return reply
-
-
 async def until_reached(act: Any, *values: object) -> Any:
     """Call a function of the store in a thread, again and again while PostgreSQL cannot be reached."""
     while True:
@@ -242,10 +153,11 @@ async def keep_going(work: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             await work()
-            return
+        except (OperationalError, SetupError) as error:
+            logger.warning("the store cannot be used: %s", error)
         except Exception as error:
-            logger.warning("a part of the line of runs begins again", exc_info=error)
-            await asyncio.sleep(1)
+            logger.error("a part of the line of runs begins again", exc_info=error)
+        await asyncio.sleep(1)
 
 
 class ProcessLine:
@@ -255,15 +167,14 @@ class ProcessLine:
         self.runs, self.place = runs, place
         self.process, self.processes = secrets.randbits(31), 1
         self.own: dict[int, Own] = {}
-        self.mirrors: dict[int, Mirror] = {}
         self.purchases = Purchases(place)
-        self.sessions = runs.serving.users.sessions = SharedSessions(place=place)
+        self.sessions = runs.serving.users.sessions = Sessions(place=place)
         self.is_heard = asyncio.Event()
         """Set while the store can be heard."""
         self.told_line = asyncio.Event()
         self.ending = asyncio.Event()
         self.turn = asyncio.Lock()
-        """Of reading what is new of mirrors: the same lines are read once."""
+        """Of reading what is new of other processes' runs: the same lines are read once."""
         self.news: set[int] = set()
         self.told_news = asyncio.Event()
         self.doing: set[asyncio.Task[None]] = set()
@@ -310,19 +221,19 @@ class ProcessLine:
         past = prepared.past
         crowd, at_once = next(((name, one.at_once) for name, one in user.budgets if one.at_once), (None, None))
         wish = Wish(past, order.model_dump_json(), key, crowd, at_once, find_traceparent())
-        process = Process(self.process, len(self.doing), self.processes) if self.has_room and not crowd else None
-        try:
-            number, is_new, is_own = await asyncio.to_thread(self.place.put_in_line, wish, process)
-        except LongLine as error:
-            raise Full(str(error)) from error
+        process = self.process if self.has_room and not crowd else None
+        # As long as this process has no more than twice its part of all.
+        least = (len(self.doing) - OWN_SHARE) * self.processes / 2
+        begun = await asyncio.to_thread(self.place.put_in_line, wish, process, least)
+        if begun is None:
+            raise Full(f"{MOST_IN_LINE:,} runs wait already: try again later.")
+        number, is_new, is_own = begun
         if not is_new:
             return await self.runs.of_history(number, past.owner)
         past = replace(past, number=number)
-        return (
-            self.start(Taken(past, wish.job, traceparent=wish.traceparent), order, prepared)
-            if is_own
-            else self.mirror(past)
-        )
+        if is_own:
+            return self.start(Taken(past, wish.job, traceparent=wish.traceparent), order, prepared)
+        return self.find_live(past)
 
     async def take(self) -> None:
         """Take runs that wait as there is room, for ever."""
@@ -334,26 +245,25 @@ class ProcessLine:
 
     def start(self, taken: Taken, order: Order, prepared: Prepared | None = None) -> LiveRun:
         """Begin to do a run."""
-        number = taken.past.number
-        before, live = self.own.get(number), self.live_of(taken.past)
+        before, live = self.own.get(taken.past.number), self.find_live(taken.past)
         # This process may have an earlier attempt of it still.
         if before is not None:
             before.lose()
-        self.mirrors.pop(number, None)
-        live.begin_anew(taken.past, taken.replies)
-        own = self.own[number] = Own(live, taken.attempt)
+        live.past, live.given, live.pass_on = taken.past, taken.replies, None
+        live.begin_anew(taken.attempt)
+        own = self.own[taken.past.number] = Own(live, self.purchases)
         with continue_trace(taken.traceparent):
-            task = asyncio.create_task(self.carry_out(own, before, order, prepared))
-        self.doing.add(task)
-        task.add_done_callback(self.doing.discard)
+            own.task = asyncio.create_task(self.carry_out(own, before, order, prepared))
+        self.doing.add(own.task)
+        own.task.add_done_callback(self.doing.discard)
         return live
 
     async def carry_out(self, own: Own, before: Own | None, order: Order, prepared: Prepared | None) -> None:
         """Do one run, from its beginning to its end or to that of this process."""
         live = own.live
         try:
-            if before is not None:
-                await before.is_left.wait()
+            if before is not None and before.task is not None:
+                await asyncio.wait([before.task])
             live.watchers.add(own.news)
             if await self.decide(own, order, prepared):
                 await self.end(own)
@@ -365,7 +275,6 @@ class ProcessLine:
                 live.task.cancel()
                 await asyncio.wait([live.task])
             live.watchers.discard(own.news)
-            own.is_left.set()
             # Unless a later attempt of it is this process's too.
             if self.own.get(live.past.number) is own:
                 del self.own[live.past.number]
@@ -389,12 +298,11 @@ class ProcessLine:
             live.end("failed", redact(str(error)))
             return True
         live.connections = prepared.names
-        number = live.past.number
-        kept = await until_reached(self.place.bought, number) if own.attempt > 1 else {}
+        if live.attempt > 1:
+            own.bought = await until_reached(self.place.bought, live.past.number)
         if self.runs.is_closing or own.is_lost:
             return False
-        journal = Journal(BoughtReplies(self.purchases, number, kept))
-        live.task = asyncio.create_task(self.runs.run_work(live, user, order, prepared.work, journal))
+        live.task = asyncio.create_task(self.runs.run_work(live, user, order, prepared.work, Journal(own)))
         # Not awaited itself: the end of this task must not end it without a word.
         await asyncio.wait([live.task])
         if own.is_lost or (self.runs.is_closing and not live.is_over):
@@ -406,7 +314,6 @@ class ProcessLine:
     async def end(self, own: Own) -> None:
         """Wait until the rest of a run that is over is stored."""
         self.runs.tell_end(own.live)
-        own.is_ending = True
         self.ending.set()
         await own.is_stored.wait()
         own.live.is_kept = True
@@ -420,65 +327,69 @@ class ProcessLine:
             changed = [one for one in self.own.values() if one.is_changed]
             if not changed:
                 continue
-            for own in changed:
-                own.news.clear()
-            news = [own.news_of() for own in changed]
-            ends = [own.live.past for own in changed if own.is_ending]
+            news = [own.take_news() for own in changed]
+            ends = [own.live.past for own in changed if own.live.is_over]
             lost = await until_reached(self.place.publish, self.runs.keeper.history, news, ends)
             for own, one in zip(changed, news, strict=True):
-                own.live.written += len(one.entries)
                 if one.number in lost:
                     logger.warning("run %s was taken over by another process", one.number)
                     own.lose()
-                # A run that ended meanwhile is in the next round.
-                if own.live.past in ends or own.is_lost:
-                    own.is_stored.set()
+                # Its run may be of a later attempt now.
+                elif not own.is_lost:
+                    own.live.written += len(one.entries)
+                    # A run that ended meanwhile is in the next round.
+                    if own.live.past in ends:
+                        own.is_stored.set()
 
     async def take_over(self) -> None:
         """Put runs that nobody does in line again, for ever."""
-        before = set[int]()
+        seen = set[int]()
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            found, self.processes = await asyncio.to_thread(self.place.find_strays, self.process, list(self.own))
-            # Twice: a process whose connection was cut has a new one by then, and a run that was put has begun.
-            if twice := found & before:
-                for number in await asyncio.to_thread(
-                    self.place.release_strays, self.process, list(self.own), list(twice)
-                ):
-                    logger.warning("run %s goes on in another process", number)
-            before = found
+            # Seen twice: a process whose connection was cut has a new one by then, and a run that was put has begun.
+            own, release = list(self.own), self.place.release_strays
+            strays, freed, processes = await asyncio.to_thread(release, self.process, own, list(seen))
+            for number in freed:
+                logger.warning("run %s goes on in another process", number)
+            seen, self.processes = strays - freed, max(1, processes)
             self.told_line.set()
 
     # Runs that others do.
 
-    def live_of(self, past: PastRun) -> LiveRun:
-        """Return a run under way as this process has it."""
-        id = str(past.number)
+    def find_live(self, past: PastRun) -> LiveRun:
+        """Return a run under way as this process has it; one that is new to it is another process's, or waits."""
+        number, id = past.number, str(past.number)
         if id not in self.runs.live:
             names = past.sight.connections if past.sight else ()
-            self.runs.live[id] = LiveRun(past, id, tuple(name for name in names if name in self.runs.pool.members))
+            live = LiveRun(past, id, tuple(name for name in names if name in self.runs.pool.members))
+            live.pass_on = lambda kind, which, text: self.pass_on(number, kind, which, text)
+            self.runs.live[id] = live
+            self.runs.wake(live)
         return self.runs.live[id]
+
+    def mirror_of(self, number: int) -> LiveRun | None:
+        """Return a run that another process has, or that waits, as this one shows it; None if it does not."""
+        live = self.runs.live.get(str(number))
+        return live if live is not None and not live.is_own else None
 
     async def follow(self, past: PastRun) -> LiveRun | None:
         """Return a run that is under way anywhere, as it is now; None if it ended elsewhere."""
-        live = self.mirror(past)
+        live = self.find_live(past)
         await self.refresh(past.number)
         # What this process has of it may lack the last entries.
         return live if live.is_own or not live.is_over else None
-
-    def mirror(self, past: PastRun) -> LiveRun:
-        live, number = self.live_of(past), past.number
-        if number not in self.own and number not in self.mirrors:
-            self.mirrors[number] = Mirror(live)
-            live.pass_on = lambda kind, which, text: self.pass_on(number, kind, which, text)
-            self.runs.wake(live)
-        return live
 
     async def stop(self, live: LiveRun) -> None:
         # What it is if it waits in line: a copy, for its process may say otherwise.
         stopped = replace(live, watchers=set(), over=asyncio.Event(), writings={})
         stopped.end("stopped")
         await asyncio.to_thread(self.place.stop, self.runs.keeper.history, stopped.past)
+
+    async def uses(self, user: User, name: str) -> bool:
+        runs = await asyncio.to_thread(self.place.under_way, user.name)
+        # The end of a run of this process may not be stored yet.
+        over = {number for number, own in self.own.items() if own.live.is_over}
+        return any(run.sight and name in run.sight.connections for run in runs if run.number not in over)
 
     async def count_waiting(self) -> int:
         return await asyncio.to_thread(self.place.count_waiting) if self.is_reached else 0
@@ -491,22 +402,21 @@ class ProcessLine:
     async def refresh(self, *numbers: int) -> None:
         """Read what is new of runs that other processes have."""
         async with self.turn:
-            known = {number: self.mirrors[number] for number in numbers if number in self.mirrors}
+            known = {number: live for number in numbers if (live := self.mirror_of(number))}
             if not known:
                 return
-            read = [(number, mirror.attempt, mirror.lines) for number, mirror in known.items()]
+            read = [(number, live.attempt, len(live.entries)) for number, live in known.items()]
             news = await asyncio.to_thread(self.place.news_since, read)
-            for number, mirror in known.items():
+            for number, (attempt, shown, lines) in news.items():
                 # Meanwhile this process may have taken it.
-                if self.mirrors.get(number) is mirror:
-                    mirror.add(*news.get(number, (0, "", ())))
-            over = [(number, mirror) for number, mirror in known.items() if number not in news]
-        for number, mirror in over:
-            await self.check_end(number, mirror)
+                if self.mirror_of(number) is known[number]:
+                    known[number].add(attempt, SHOWN.decode(shown) if shown else None, lines)
+        for number in known.keys() - news:
+            await self.check_end(known[number])
 
-    async def check_end(self, number: int, mirror: Mirror) -> None:
+    async def check_end(self, live: LiveRun) -> None:
         """End a run whose process has stored its end."""
-        live, history = mirror.live, self.runs.keeper.history
+        number, history = live.past.number, self.runs.keeper.history
         entries: Sequence[TraceEntry] = ()
         try:
             past = await asyncio.to_thread(history.read, number, live.past.owner)
@@ -516,42 +426,36 @@ class ProcessLine:
             return
         except SetupError:
             past = replace(live.past, state="interrupted", why="It was forgotten.")
-        if past.state == "running" or number not in self.mirrors:
+        if past.state == "running" or self.mirror_of(number) is not live:
             return
         live.past, live.is_kept = past, True
         live.entries = entries or live.entries
         live.state = state_for_client(past)
         live.writings.clear()
         live.over.set()
-        live.wake()
-        del self.mirrors[number]
-        self.runs.live.pop(live.id, None)
-        self.runs.watchers.wake(live)
+        del self.runs.live[live.id]
+        self.runs.wake(live)
 
     async def hear(self) -> None:
         """Hear what other processes tell, for ever."""
-        while True:
-            try:
-                async with await AsyncConnection.connect(self.place.url, autocommit=True, **KEEPALIVE) as connection:
-                    # Shared: a connection that is lost may hold it a while yet.
-                    alive = "SELECT pg_advisory_lock_shared(%s, %s)"
-                    await connection.execute(alive, (ALIVE, self.process))
-                    await connection.execute(f"LISTEN {CHANNEL}")
-                    self.is_heard.set()
-                    self.told_line.set()
-                    # What was told before this connection was open is read now.
-                    self.sessions.by_digest.clear()
-                    await self.refresh(*self.mirrors)
-                    async for notice in connection.notifies():
-                        try:
-                            await self.act(json.loads(notice.payload))
-                        except Exception as error:
-                            # One run that cannot be shown must not make this process deaf.
-                            logger.error("what another process told crashed this one's view", exc_info=error)
-            except (OperationalError, SetupError) as error:
-                self.is_heard.clear()
-                logger.warning("the store cannot be heard: %s", error)
-                await asyncio.sleep(1)
+        try:
+            async with await AsyncConnection.connect(self.place.url, autocommit=True, **KEEPALIVE) as connection:
+                # Shared: a connection that is lost may hold it a while yet.
+                await connection.execute("SELECT pg_advisory_lock_shared(%s, %s)", (ALIVE, self.process))
+                await connection.execute(f"LISTEN {CHANNEL}")
+                self.is_heard.set()
+                self.told_line.set()
+                # What was told before this connection was open is read now.
+                self.sessions.by_digest.clear()
+                await self.refresh(*(live.past.number for live in self.runs.live.values()))
+                async for notice in connection.notifies():
+                    try:
+                        await self.act(json.loads(notice.payload))
+                    except Exception as error:
+                        # One run that cannot be shown must not make this process deaf.
+                        logger.error("what another process told crashed this one's view", exc_info=error)
+        finally:
+            self.is_heard.clear()
 
     async def act(self, message: dict[str, Any]) -> None:
         """Act on one message."""
@@ -566,9 +470,7 @@ class ProcessLine:
                 self.told_line.set()
             await self.hear_of_run(message["run"], message["owner"], message["state"])
         else:
-            self.news |= {
-                number for number in message["news"] if (one := self.mirrors.get(number)) and one.live.watchers
-            }
+            self.news |= {number for number in message["news"] if (live := self.mirror_of(number)) and live.watchers}
             self.told_news.set()
 
     async def look(self) -> None:
@@ -578,27 +480,24 @@ class ProcessLine:
             await asyncio.sleep(GATHER_SECONDS)
             self.told_news.clear()
             news, self.news = self.news, set()
-            try:
-                await self.refresh(*news)
-            except SetupError as error:
-                logger.warning("runs of other processes are not shown: %s", error)
+            await self.refresh(*news)
 
     async def hear_of_run(self, number: int, owner: str, state: str) -> None:
         """Look at a run that waits, was taken or ended, as far as somebody here watches it."""
         if number in self.own:
             return
-        mirror = self.mirrors.get(number)
-        if mirror is None:
+        live = self.mirror_of(number)
+        if live is None:
             if any(watcher.owner == owner for watcher in self.runs.watchers.everybody):
                 with suppress(NotThere):
                     self.runs.watchers.wake(await self.runs.of_history(number, owner))
-        elif mirror.live.watchers:
+        elif live.watchers:
             await self.refresh(number)
         elif state == "over":
-            await self.check_end(number, mirror)
+            await self.check_end(live)
         else:
-            mirror.live.state = "running" if state == "running" else "waiting"
-            self.runs.wake(mirror.live)
+            live.state = "running" if state == "running" else "waiting"
+            self.runs.wake(live)
 
     async def give(self, number: int) -> None:
         """Give a run of this process what people said to it."""
@@ -607,10 +506,7 @@ class ProcessLine:
             return
         live = own.live
         for (kind, which), text in (await asyncio.to_thread(self.place.replies, number)).items():
-            if kind == "stop":
-                if live.task is not None:
-                    live.task.cancel()
-            elif kind == "query":
-                live.answer(live.approvals.get(which), text)
-            else:
-                live.answer(live.readings.get(which), text)
+            if kind != "stop":
+                live.answer(kind, which, text)
+            elif live.task is not None:
+                live.task.cancel()

@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Generic, Literal, TypeVar
+from typing import Literal, TypeAlias
 
 from decisor.errors import SetupError
-from decisor.history.place import Pen
 from decisor.history.recorder import update_past_run
 from decisor.history.store import History, PastRun, Sight
 from decisor.semantics.readings import OpenReading
@@ -28,6 +27,7 @@ from decisor.session.sources import apply_connections
 from decisor.system.extras import logger
 from decisor.system.wording import format_count
 from decisor.trace.events import ActionStart, TraceEntry, Writing, sum_call_usage
+from decisor.trace.file import Prompts, TraceFile, read_entries
 from decisor.types import Action, Usage
 
 
@@ -72,24 +72,38 @@ def may_see(user: User, sight: Sight | None, pool: Pool) -> bool:
     return set(sight_of(pool, sight.connections, user.reader).kept_back) <= set(sight.kept_back)
 
 
-REFUSED = "A person refused this."
+REFUSED, ENDED = "A person refused this.", "The run ended before somebody replied."
 READING_SECONDS = 600.0
 
 
 ReplyKind = Literal["query", "words", "stop"]
 """What a person's reply to a run is about."""
-Subject = TypeVar("Subject", Action, OpenReading)
+ReplyKey: TypeAlias = tuple[ReplyKind, int]
 
 
 @dataclass(eq=False)
-class Pending(Generic[Subject]):
+class Asked:
     """A query that waits to be allowed, or words of the question that wait for their meaning."""
 
     number: int
-    subject: Subject
-    reply: asyncio.Future[str]
-    """Of a query: '' if it may run, else why not. Of words: their meaning, '' if nobody says."""
-    kind: ReplyKind
+    query: Action | None = None
+    words: OpenReading | None = None
+    reply: str | None = None
+    """Of a query: '' if it may run, else why not. Of words: their meaning, '' if nobody says. None while it waits."""
+
+    @property
+    def key(self) -> ReplyKey:
+        return "words" if self.query is None else "query", self.number
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a page shows of a run under way besides its entries."""
+
+    state: State
+    count: str = ""
+    writings: tuple[Writing, ...] = ()
+    asked: tuple[Asked, ...] = ()
 
 
 @dataclass(eq=False)
@@ -109,10 +123,8 @@ class LiveRun:
     """Last text of each LLM call under way."""
     count: str = ""
     """How far a decision model has computed, in words."""
-    approvals: dict[int, Pending[Action]] = field(default_factory=dict)
-    """All queries that waited or wait, by number."""
-    readings: dict[int, Pending[OpenReading]] = field(default_factory=dict)
-    """All words that waited or wait, by number."""
+    asked: dict[ReplyKey, Asked] = field(default_factory=dict)
+    """All queries and words that waited or wait for a person."""
     watchers: set[asyncio.Event] = field(default_factory=set)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
@@ -121,10 +133,14 @@ class LiveRun:
     """Whether the history has the run."""
     written: int = 0
     """How many of its entries the history has."""
-    given: Mapping[tuple[ReplyKind, int], str] = field(default_factory=dict)
-    """What people replied while another process had the run, by number of the query or words."""
+    given: Mapping[ReplyKey, str] = field(default_factory=dict)
+    """What people replied while another process had the run."""
     pass_on: Callable[[ReplyKind, int, str], None] | None = None
     """Passes a reply on to the process that has the run; None for this one."""
+    attempt: int = 0
+    """Which attempt of the run its entries are of, where several processes may do it."""
+    prompts: Prompts = field(default_factory=dict)
+    """Prompts of entries that another process published, for later ones that add to them."""
 
     @property
     def is_own(self) -> bool:
@@ -152,13 +168,34 @@ class LiveRun:
         if not self.is_kept:
             raise SetupError("A run is marked, approved and shown to others when it is over and in the history.")
 
-    def begin_anew(self, past: PastRun, given: Mapping[tuple[ReplyKind, int], str]) -> None:
-        """Forget what another process did of it: this one has it now. given: what people replied."""
-        self.past, self.given, self.pass_on = past, given, None
-        self.entries, self.texts, self.written = [], [], 0
+    @property
+    def shown(self) -> Shown:
+        return Shown(self.state, self.count, tuple(self.writings.values()), tuple(self.asked.values()))
+
+    def show(self, shown: Shown) -> None:
+        """Show what the process that has the run published."""
+        self.state, self.count = shown.state, shown.count
+        self.writings = {one.call: one for one in shown.writings}
+        for asked in shown.asked:
+            # A reply that was given here may not have come there yet.
+            if (before := self.asked.get(asked.key)) is None or before.reply is None:
+                self.asked[asked.key] = asked
+
+    def begin_anew(self, attempt: int) -> None:
+        """Forget what an earlier attempt of the run did."""
+        self.attempt, self.written = attempt, 0
         # Queries and words are counted from 1 again, and find their replies.
-        for waiting in (self.writings, self.approvals, self.readings):
-            waiting.clear()
+        self.entries, self.texts, self.prompts, self.writings, self.asked = [], [], {}, {}, {}
+
+    def add(self, attempt: int, shown: Shown | None, lines: Sequence[str]) -> None:
+        """Add what the process that has the run published since the last time."""
+        if attempt > self.attempt:
+            self.begin_anew(attempt)
+        for entry in read_entries(lines, self.prompts):
+            self.hear(entry)
+        if shown is not None:
+            self.show(shown)
+        self.wake()
 
     def hear(self, entry: TraceEntry) -> None:
         """Add an entry; the trace calls it with each one."""
@@ -183,37 +220,43 @@ class LiveRun:
 
     async def approve(self, action: Action) -> str:
         """Wait until somebody allows or refuses a query; return '' or why not."""
-        return await self.wait_for_person("query", self.approvals, action)
+        return await self.wait_for_person(Asked(self.count_asked("query") + 1, query=action))
 
     async def read(self, reading: OpenReading) -> str:
         """Wait until somebody says a meaning, at most ``READING_SECONDS``; return '' if nobody does."""
-        try:
-            return await self.wait_for_person("words", self.readings, reading, READING_SECONDS)
-        except TimeoutError:
-            return ""
+        return await self.wait_for_person(Asked(self.count_asked("words") + 1, words=reading), READING_SECONDS)
 
-    async def wait_for_person(
-        self, kind: ReplyKind, waiting: dict[int, Pending[Subject]], subject: Subject, seconds: float | None = None
-    ) -> str:
-        pending = Pending(len(waiting) + 1, subject, asyncio.get_running_loop().create_future(), kind)
-        waiting[pending.number] = pending
-        if (given := self.given.get((kind, pending.number))) is not None:
-            pending.reply.set_result(given)
+    def count_asked(self, kind: ReplyKind) -> int:
+        return sum(other == kind for other, _ in self.asked)
+
+    async def wait_for_person(self, asked: Asked, seconds: float | None = None) -> str:
+        """Return what a person replies, '' if nobody does within ``seconds``."""
+        self.asked[asked.key], changed = asked, asyncio.Event()
+        asked.reply = self.given.get(asked.key)
         self.wake()
+        self.watchers.add(changed)
         try:
-            return await asyncio.wait_for(pending.reply, seconds)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    while asked.reply is None:
+                        await changed.wait()
+                        changed.clear()
+            asked.reply = asked.reply or ""
+            return asked.reply
         finally:
             # A run that is stopped while it waits leaves nothing to answer.
-            pending.reply.cancel()
+            asked.reply = ENDED if asked.reply is None else asked.reply
+            self.watchers.discard(changed)
             self.wake()
 
-    def answer(self, pending: Pending[Action] | Pending[OpenReading] | None, reply: str) -> bool:
+    def answer(self, kind: ReplyKind, number: int, reply: str) -> bool:
         """Answer what waits; return False if nothing does."""
-        if pending is None or pending.reply.done():
+        asked = self.asked.get((kind, number))
+        if asked is None or asked.reply is not None:
             return False
-        pending.reply.set_result(reply)
+        asked.reply = reply
         if self.pass_on is not None:
-            self.pass_on(pending.kind, pending.number, reply)
+            self.pass_on(kind, number, reply)
         self.wake()
         return True
 
@@ -269,7 +312,7 @@ class HistoryWriter:
     """New runs that wait for the next transaction."""
     ending: list[tuple[LiveRun, asyncio.Future[None]]] = field(default_factory=list)
     """Finished runs that wait for the next transaction."""
-    pens: dict[int, Pen] = field(default_factory=dict)
+    traces: dict[int, TraceFile] = field(default_factory=dict)
     """Open traces, by number of the run."""
     live: dict[int, LiveRun] = field(default_factory=dict)
     """Runs under way, by number."""
@@ -325,14 +368,14 @@ class HistoryWriter:
         if now - self.written_at < TICK_SECONDS:
             return ()
         self.written_at = now
-        return [live for number, live in self.live.items() if number in self.pens]
+        return [live for number, live in self.live.items() if number in self.traces]
 
     def written(self, begun: Sequence[PastRun], live: Sequence[LiveRun], over: Sequence[LiveRun]) -> list[int]:
         """Write runs and return the numbers of the new ones. A fault here ends no run."""
         numbers = [0] * len(begun)
         for one in live:
             with self.survives():
-                write_new_entries(self.pens[one.past.number], one)
+                write_new_entries(self.traces[one.past.number], one)
         with self.survives():
             self.finish([one for one in over if one.past.number])
         if begun:
@@ -359,7 +402,7 @@ class HistoryWriter:
     def open(self, number: int) -> None:
         """Open the trace of a run. If that fails there is no trace, and the run goes on."""
         try:
-            self.pens[number] = self.history.place.open_trace(number)
+            self.traces[number] = self.history.open_trace(number)
         except OSError as error:
             self.fail(error.strerror or str(error))
 
@@ -367,11 +410,11 @@ class HistoryWriter:
         """Write finished runs. One whose trace is not whole can be read from memory alone."""
         whole = set[int]()
         for one in over:
-            pen = self.pens.pop(one.past.number, None)
-            if pen is not None:
-                with self.survives(), closing(pen):
-                    write_new_entries(pen, one)
-                    whole |= set() if pen.fault else {one.past.number}
+            trace = self.traces.pop(one.past.number, None)
+            if trace is not None:
+                with self.survives(), closing(trace):
+                    write_new_entries(trace, one)
+                    whole |= set() if trace.fault else {one.past.number}
         if over:
             self.history.write_all([one.past for one in over])
         for one in over:
@@ -380,11 +423,11 @@ class HistoryWriter:
     async def close(self) -> None:
         """Write the rest and close all traces."""
         await self.write()
-        for pen in self.pens.values():
-            pen.close()
+        for trace in self.traces.values():
+            trace.close()
 
 
-def write_new_entries(pen: Pen, live: LiveRun) -> None:
+def write_new_entries(trace: TraceFile, live: LiveRun) -> None:
     if news := live.entries[live.written :]:
-        pen.write(*news)
+        trace.write(*news)
         live.written += len(news)

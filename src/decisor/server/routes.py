@@ -63,7 +63,6 @@ from decisor.server.responses import (
     WhatIfReply,
 )
 from decisor.server.runs import (
-    CLOSING,
     NotThere,
     Runs,
     find_readable_run,
@@ -287,7 +286,7 @@ def reply_to_start(live: LiveRun, response: Response) -> RunReply:
 @ask_router.post("/runs/{id}/changes", status_code=201)
 async def edit_run(id: str, body: ChangeBody, state: CurrentState, user: CurrentUser, response: Response) -> RunReply:
     """Change one thing in a run and go on from there, as a run of its own."""
-    return reply_to_start(await state.runs.change(user, id, body), response)
+    return reply_to_start(await state.runs.begin(user, body, id), response)
 
 
 @ask_router.post("/runs/{id}/resume", status_code=201)
@@ -295,7 +294,7 @@ async def resume_stopped_run(
     id: str, body: HowToRun, state: CurrentState, user: CurrentUser, response: Response
 ) -> RunReply:
     """Go on from a run that was stopped or failed. Its LLM calls are not bought again."""
-    return reply_to_start(await state.runs.resume(user, id, body), response)
+    return reply_to_start(await state.runs.begin(user, body, id), response)
 
 
 @ask_router.post("/runs/{id}/stop")
@@ -311,7 +310,7 @@ async def approve_query(id: str, number: int, body: ApprovalBody, state: Current
     refusal = f"{REFUSED} {body.why}".strip()
     if body.instead.strip():
         refusal = f"{refusal} They changed the query. Run this one, as it is:\n{body.instead.strip()}"
-    if not live.answer(live.approvals.get(number), "" if body.allow else refusal):
+    if not live.answer("query", number, "" if body.allow else refusal):
         raise NotThere(f"No query {number} waits in run {id[:80]!r}.")
     return run_reply(live)
 
@@ -320,7 +319,7 @@ async def approve_query(id: str, number: int, body: ApprovalBody, state: Current
 async def answer_reading(id: str, number: int, body: ReadingBody, state: CurrentState, user: CurrentUser) -> RunReply:
     """Tell the meaning of words of the question."""
     live = await state.runs.find(user, id)
-    if not live.answer(live.readings.get(number), body.answer):
+    if not live.answer("words", number, body.answer):
         raise NotThere(f"No words {number} wait in run {id[:80]!r}.")
     return run_reply(live)
 
@@ -373,16 +372,7 @@ async def check_readiness(state: CurrentState, response: Response) -> HealthRepl
 
     It needs no token.
     """
-    runs = state.runs
-    missing = (
-        CLOSING
-        if runs.is_closing
-        else "Too many runs wait already."
-        if not runs.places.has_room
-        else "The store of runs cannot be reached."
-        if runs.jobs is not None and not runs.jobs.is_reached
-        else ""
-    )
+    missing = state.runs.missing
     response.status_code = 503 if missing else 200
     return HealthReply(status="busy" if missing else "ok", missing=missing)
 

@@ -102,6 +102,10 @@ class Line(Protocol):
         """Stop a run, whichever process has it."""
         ...
 
+    async def uses(self, user: User, name: str) -> bool:
+        """Return whether a run of a user that is under way anywhere asks a connection."""
+        ...
+
     @property
     def is_reached(self) -> bool:
         """Whether the store of the line can be reached."""
@@ -155,7 +159,7 @@ class Runs:
         self.budgets = Budgets(self.serving.history, self.metrics)
         place = self.serving.history.place
         folder = place.folder if isinstance(place, FolderPlace) else data_folder()
-        self.uploads = Uploads(folder / "uploads", self.pool, self.uses)
+        self.uploads = Uploads(folder / "uploads", self.pool, self.uses, self.uses_anywhere)
         if self.serving.takes_files:
             self.uploads.open()
 
@@ -167,8 +171,21 @@ class Runs:
         return tuple(name for name in self.pool.members if may_use(user, name, self.pool))
 
     def uses(self, name: str) -> bool:
-        """Return whether a run under way asks a connection."""
+        """Return whether a run under way, as far as this process has it, asks a connection."""
         return any(name in live.connections for live in self.live.values() if not live.is_over)
+
+    async def uses_anywhere(self, user: User, name: str) -> bool:
+        """Return whether a run of a user that is under way, in any process, asks a connection."""
+        return self.uses(name) or (self.jobs is not None and await self.jobs.uses(user, name))
+
+    @property
+    def missing(self) -> str:
+        """Why a question would not be taken now, '' if it would."""
+        if self.is_closing:
+            return CLOSING
+        if not self.places.has_room:
+            return "Too many runs wait already."
+        return "The store of runs cannot be reached." if self.jobs is not None and not self.jobs.is_reached else ""
 
     async def close_idle(self) -> None:
         """Close the connections of people who ask nothing, for ever."""
@@ -177,23 +194,18 @@ class Runs:
             busy = {live.past.owner for live in self.live.values() if live.is_own and not live.is_over}
             await self.pool.close_idle(IDLE_SECONDS, busy)
 
-    async def ask(self, user: User, body: AskBody) -> LiveRun:
-        """Begin a run of a question. Raises as ``prepare`` and ``begin``."""
-        return await self.begin(user, Order(user=user.name, groups=user.reader.groups, body=body))
-
     async def ask_with_key(self, user: User, body: AskBody, key: str) -> LiveRun:
         """Begin a run of a question, or return the one that the same key of the user began; '' is no key.
 
         Raises:
             SetupError: the key began a run of another question.
         """
-        if not key:
-            return await self.ask(user, body)
-        if self.jobs is not None:
-            return await self.begin(user, Order(user=user.name, groups=user.reader.groups, body=body), key)
+        # In line the store knows the keys.
+        if not key or self.jobs is not None:
+            return await self.begin(user, body, key=key)
 
         async def begin() -> str:
-            return (await self.ask(user, body)).id
+            return (await self.begin(user, body)).id
 
         place = (user.name, key)
         if place not in self.begun:
@@ -210,17 +222,6 @@ class Runs:
             # Nothing began, so the key may try again.
             self.begun.pop(place, None)
             raise
-
-    async def resume(self, user: User, id: str, body: HowToRun) -> LiveRun:
-        """Begin a run that goes on from one that was stopped or failed. Its LLM calls are not bought again.
-
-        Raises: as ``prepare`` and ``begin``.
-        """
-        return await self.begin(user, Order(user=user.name, groups=user.reader.groups, body=body, before=id))
-
-    async def change(self, user: User, id: str, body: ChangeBody) -> LiveRun:
-        """Begin a run that goes on from another one with one thing changed. Raises: as ``prepare`` and ``begin``."""
-        return await self.begin(user, Order(user=user.name, groups=user.reader.groups, body=body, before=id))
 
     async def prepare(self, user: User, order: Order) -> Prepared:
         """Look up all that an order names.
@@ -306,14 +307,16 @@ class Runs:
         """Limit a request to what is left of the user's budgets. Raise SetupError if nothing is."""
         return request.model_copy(update={"limits": await self.budgets.limits_left(user, request.limits)})
 
-    async def begin(self, user: User, order: Order, key: str = "") -> LiveRun:
+    async def begin(self, user: User, body: AskBody | HowToRun, before_id: str = "", key: str = "") -> LiveRun:
         """Begin a run, here or in line for any process of the server.
 
-        key: of the line, which knows the run that it began.
+        body: a question, a change of the run ``before_id``, or how to go on from it, where it was stopped or failed.
+        Its LLM calls are not bought again. key: of the line, which knows the run that it began.
 
         Raises:
             Full: too many wait already, or the server ends.
         """
+        order = Order(user=user.name, groups=user.reader.groups, body=body, before=before_id)
         prepared = await self.prepare(user, order)
         if self.is_closing:
             raise Full(CLOSING)

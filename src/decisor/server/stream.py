@@ -8,17 +8,15 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count, zip_longest
-from typing import Any
 
 from decisor.history.store import PastRun
-from decisor.semantics.readings import OpenReading
-from decisor.server.live import LiveRun, Pending, Subject, state_for_client
-from decisor.server.responses import ChangeReply, Mark, RunLine, RunReply, ServerReply, Waiting, WaitingWords
+from decisor.server.live import Asked, LiveRun, ReplyKey, state_for_client
+from decisor.server.responses import ChangeReply, Mark, RunLine, RunReply, Waiting, WaitingWords
 from decisor.server.runs import Runs
 from decisor.server.users import User
 from decisor.session.result import build_recorded_result
@@ -26,7 +24,7 @@ from decisor.system.serialization import json_text
 from decisor.system.wording import format_count
 from decisor.trace.events import ActionResult, ActionStart, GraphPlan, Plan, PlanChange, TraceEntry, Writing, events_of
 from decisor.trace.prompts import common_affix_length
-from decisor.types import Action, Observation
+from decisor.types import Observation
 from decisor.views.page import build_page_row
 from decisor.views.results import decision_headline
 
@@ -68,21 +66,21 @@ def run_line_of(live: LiveRun) -> RunLine:
 
 def run_reply(live: LiveRun, with_result: bool = True) -> RunReply:
     has_result = with_result and live.is_over and live.past.state not in ("interrupted", "running") and live.entries
+    waiting = [waiting_reply(one) for one in live.asked.values() if one.reply is None]
     return RunReply(
         **dict(run_line_of(live)),
-        approvals=tuple(waiting_query(one) for one in live.approvals.values() if not one.reply.done()),
-        readings=tuple(waiting_words(one) for one in live.readings.values() if not one.reply.done()),
+        approvals=tuple(one for one in waiting if isinstance(one, Waiting)),
+        readings=tuple(one for one in waiting if isinstance(one, WaitingWords)),
         result=build_recorded_result(live.entries).to_dict() if has_result else None,
     )
 
 
-def waiting_query(pending: Pending[Action]) -> Waiting:
-    return Waiting(number=pending.number, tool=pending.subject.tool, input=pending.subject.input)
-
-
-def waiting_words(pending: Pending[OpenReading]) -> WaitingWords:
-    reading = pending.subject
-    return WaitingWords(number=pending.number, words=reading.words, choices=tuple(reading.choices), asks=reading.asks)
+def waiting_reply(asked: Asked) -> Waiting | WaitingWords:
+    if asked.query is not None:
+        return Waiting(number=asked.number, tool=asked.query.tool, input=asked.query.input)
+    words = asked.words
+    assert words is not None
+    return WaitingWords(number=asked.number, words=words.words, choices=tuple(words.choices), asks=words.asks)
 
 
 def compare_steps(before: Sequence[TraceEntry], after: Sequence[TraceEntry]) -> tuple[ChangeReply, ...]:
@@ -190,7 +188,7 @@ class StreamState:
     count: str = ""
     texts: dict[int, Writing] = field(default_factory=dict)
     """Text of each LLM call under way."""
-    answered: dict[Pending[Any], bool] = field(default_factory=dict)
+    answered: dict[ReplyKey, bool] = field(default_factory=dict)
     """Whether the answer was sent, of each query and words that were."""
 
     def news(self) -> Iterator[str]:
@@ -203,8 +201,7 @@ class StreamState:
             self.count = self.live.count
             yield event_text("count", json.dumps(self.count))
         yield from self.writings()
-        yield from self.answers("approval", self.live.approvals, waiting_query)
-        yield from self.answers("reading", self.live.readings, waiting_words)
+        yield from self.answers()
         # Each entry is formatted once for all streams of its run.
         texts = self.live.texts
         news = self.live.entries[len(texts) : self.sent + MOST_AT_ONCE]
@@ -230,21 +227,19 @@ class StreamState:
                 self.texts[number] = writing
                 yield writing_text(writing, keep)
 
-    def answers(
-        self, event: str, waiting: Mapping[int, Pending[Subject]], show: Callable[[Pending[Subject]], ServerReply]
-    ) -> Iterator[str]:
+    def answers(self) -> Iterator[str]:
         """Yield what waits for a person, and later the answer."""
-        for pending in list(waiting.values()):
-            is_done, is_told = pending.reply.done(), self.answered.get(pending)
-            if is_told is None and not is_done:
-                self.answered[pending] = False
-                yield event_text(event, json.dumps(show(pending).model_dump()))
-            elif is_told is False and is_done:
-                self.answered[pending] = True
-                text = "" if pending.reply.cancelled() else pending.reply.result()
-                allow = not pending.reply.cancelled() and not text
-                reply = {"allow": allow, "why": text} if event == "approval" else {"answer": text}
-                yield event_text(event, json.dumps({"number": pending.number, **reply}))
+        for key, asked in list(self.live.asked.items()):
+            event = "reading" if asked.query is None else "approval"
+            if key not in self.answered and asked.reply is None:
+                self.answered[key] = False
+                yield event_text(event, waiting_reply(asked).model_dump_json())
+            elif self.answered.get(key) is False and asked.reply is not None:
+                self.answered[key] = True
+                reply = (
+                    {"answer": asked.reply} if asked.query is None else {"allow": not asked.reply, "why": asked.reply}
+                )
+                yield event_text(event, json.dumps({"number": asked.number, **reply}))
 
 
 def writing_text(writing: Writing, keep: int) -> str:

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -39,7 +39,9 @@ class Uploads:
     folder: Path
     pool: Pool
     is_used: Callable[[str], bool]
-    """Whether a run under way asks the connection of this name."""
+    """Whether a run under way in this process asks the connection of this name."""
+    is_used_anywhere: Callable[[User, str], Awaitable[bool]]
+    """Whether a run under way, of any process, asks this connection of the user."""
     known: dict[Path, tuple[str, tuple[int, int]]] = field(default_factory=dict)
     """Name of the connection of each file, and which file that was."""
     turns: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
@@ -135,7 +137,7 @@ class Uploads:
 
     async def drop(self, user: User, name: str) -> None:
         """Remove a file as ``forget`` does, within a turn of its user."""
-        path, place = self.file_of(user, name), self.pool.members[name].places[0].place
+        path, place = await self.file_of(user, name), self.pool.members[name].places[0].place
         self.known.pop(path, None)
         await self.pool.remove(name)
         await asyncio.to_thread(forget_place, place)
@@ -148,7 +150,7 @@ class Uploads:
         """
         await self.look(user)
         async with self.turns[owner_key(user)]:
-            path = self.file_of(user, name)
+            path = await self.file_of(user, name)
             known = dict(habit.split("=") for habit in habits_of(path).split(",") if habit) | dict(habits)
             own = ",".join(f"{habit}={choice}" for habit, choice in sorted(known.items()))
             target = self.folder / owner_key(user) / own / path.name
@@ -165,11 +167,11 @@ class Uploads:
                 raise SetupError(f"The table stays as it was, for the new reading failed: {told}") from None
             await self.pool.member(self.add(target))
 
-    def file_of(self, user: User, name: str) -> Path:
+    async def file_of(self, user: User, name: str) -> Path:
         """Return the path of a file of a user. Raises as ``forget`` does."""
         if self.pool.owners.get(name) != owner_key(user):
             raise SetupError(f"You have no file {name[:80]!r} here.")
-        if self.is_used(name):
+        if await self.is_used_anywhere(user, name):
             raise SetupError("A decision that uses this file is under way. Stop it first, or wait for its end.")
         return Path(split_file_options(self.pool.members[name].places[0].place)[0])
 

@@ -183,15 +183,19 @@ class Session:
 
 @dataclass(eq=False)
 class Sessions:
-    """The sessions of all browsers, in the memory of this process."""
+    """The sessions of all browsers: in the memory of this process, and in the store that several have."""
 
     by_digest: dict[str, Session] = field(default_factory=dict)
-    """By the hash of the cookie."""
+    """By the hash of the cookie; of a store, those that were asked for."""
+    place: PostgresPlace | None = None
 
     async def begin(self, session: Session) -> str:
         """Begin a session and return its cookie."""
         cookie = new_token()
-        self.keep(digest_of_token(cookie), session)
+        digest = digest_of_token(cookie)
+        self.keep(digest, session)
+        if self.place is not None:
+            await asyncio.to_thread(self.place.keep_session, digest, json_text(session), session.ends)
         return cookie
 
     def keep(self, digest: str, session: Session) -> None:
@@ -202,42 +206,24 @@ class Sessions:
 
     async def of(self, cookie: str) -> Session | None:
         """Return the session of a cookie, None if it has ended."""
-        session = self.by_digest.get(digest_of_token(cookie))
+        digest = digest_of_token(cookie)
+        session = self.by_digest.get(digest)
+        if session is None and self.place and (text := await asyncio.to_thread(self.place.session, digest)):
+            self.keep(digest, session := SESSION.decode(text))
         return session if session is not None and session.ends > time.time() else None
 
     async def end(self, cookie: str) -> Session | None:
         """End a session and return it, None if there is none."""
-        return self.by_digest.pop(digest_of_token(cookie), None)
-
-    async def all(self) -> Sequence[Session]:
-        return list(self.by_digest.values())
-
-
-@dataclass(eq=False)
-class SharedSessions(Sessions):
-    """The sessions of all processes of a server, in its store; those that were asked for are in memory too."""
-
-    place: PostgresPlace = field(kw_only=True)
-
-    async def begin(self, session: Session) -> str:
-        cookie = await super().begin(session)
-        await asyncio.to_thread(self.place.keep_session, digest_of_token(cookie), json_text(session), session.ends)
-        return cookie
-
-    async def of(self, cookie: str) -> Session | None:
-        digest = digest_of_token(cookie)
-        if digest not in self.by_digest and (text := await asyncio.to_thread(self.place.session, digest)):
-            self.keep(digest, SESSION.decode(text))
-        return await super().of(cookie)
-
-    async def end(self, cookie: str) -> Session | None:
-        session = await self.of(cookie)
-        await super().end(cookie)
-        # Every process forgets it.
-        await asyncio.to_thread(self.place.end_session, digest_of_token(cookie))
+        session, digest = await self.of(cookie), digest_of_token(cookie)
+        self.by_digest.pop(digest, None)
+        if self.place is not None:
+            # Every process forgets it.
+            await asyncio.to_thread(self.place.end_session, digest)
         return session
 
     async def all(self) -> Sequence[Session]:
+        if self.place is None:
+            return list(self.by_digest.values())
         return [SESSION.decode(text) for text in await asyncio.to_thread(self.place.sessions)]
 
 
@@ -274,8 +260,9 @@ class Users:
 
     def named(self, name: str, groups: Sequence[str]) -> User | None:
         """Return a user whose run another process began; groups: those that they were in. None if there is none."""
+        # A process without a file of users must not give all rights to a person of one with such a file.
         if self.is_open:
-            return ANYBODY
+            return None if name else ANYBODY
         account = next((user for user in self.by_digest.values() if user.name == name), None)
         rights = self.rights_of(groups)
         return account or (user_of_rights(name, rights, list(rights)) if self.door and rights else None)

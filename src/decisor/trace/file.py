@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -81,6 +82,10 @@ class TraceFile:
         except OSError as error:
             # The run may be paid for, so a full disk must not end it; who opened the file reads the fault.
             self.fault = error.strerror or str(error)
+
+    def close(self) -> None:
+        with suppress(OSError):  # told by the last write
+            self.file.close()
 
 
 @dataclass(frozen=True, slots=True)
