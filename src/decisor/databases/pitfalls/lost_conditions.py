@@ -17,7 +17,10 @@ definition, nor by a text that the queries found (unmet_question). Words of time
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import date, timedelta
 
 from sqlglot import exp
 
@@ -29,6 +32,7 @@ from decisor.databases.schema_search import question_words, stemmed_words
 from decisor.types import Pitfall
 
 WORD = re.compile(r"\w+")
+TEXT = re.compile(r"(?<!\w)'[^']*'(?!\w)")
 BEFORE_COLUMN = re.compile(r"[(.,`]\s*$")
 AFTER_COLUMN = re.compile(r"`|\s*(?:[=<>!),]|(?:is|in|like|between|contains?)\b)", re.I)
 STEPS = {">": 1, "<=": 1, "<": -1, ">=": -1}
@@ -90,7 +94,7 @@ async def lost_number(rule_input: RuleInput) -> list[Pitfall]:
     pitfalls = []
     for number in asked.numbers:
         # A share may be written for a percentage, and >= 6 for more than 5. One is mostly a pronoun.
-        spellings = {number, number / 100, number * 1e3, number * 1e6, number - 1, number + 1}
+        spellings = {number, number / 100, number * 100, number * 1e3, number * 1e6, number - 1, number + 1}
         spellings |= asked.rewrite(number)
         if number != 1 and not spellings & numbers:
             text = f"The question says {number:.10g}, and no query does. Is a condition missing?"
@@ -181,8 +185,13 @@ def lost_values(rule_input: RuleInput) -> Iterator[str]:
         sides = (node.this, node.args.get("expression"))
         columns = (side.this if isinstance(side, exp.Coalesce) else side for side in sides)
         tested |= {f"filled {column.name.lower()}" for column in columns if isinstance(column, exp.Column)}
+    # Of "inpatient or outpatient", each a value of one column, the query shows which.
+    stated = Counter({(each.column, each.value) for each in rule_input.asked.conditions if each.sign == "="})
+    values_of = Counter(column for column, _ in stated)
+    shown = {item.unalias().name.lower() for block in rule_input.blocks for item in block.select.expressions}
     for condition in rule_input.asked.conditions:
-        if condition.column not in rule_input.catalog.column_names:
+        column = condition.column
+        if column not in rule_input.catalog.column_names or (column in shown and values_of[column] > 1):
             continue
         if condition.column not in rule_input.used_columns:
             yield f"The rules say {condition.stated}, and no query uses {condition.column}."
@@ -197,11 +206,21 @@ def is_held(condition: StatedCondition, texts: str, letters: str, numbers: set[f
         return is_filled or condition.column in tested
     if condition.is_text:
         wanted = letters_only(condition.value)
-        return wanted in letters if wanted else condition.value in texts
+        # Before a day is up to the day before.
+        is_before = condition.sign in ("<", ">") and any(letters_only(day) in letters for day in days_beside(condition))
+        return is_before or (wanted in letters if wanted else condition.value in texts)
     # A flag may be tested in many ways.
     number = abs(float(condition.value))
     # Of whole numbers > 5 is >= 6.
     return bool({number, number + STEPS.get(condition.sign, 0)} & numbers) or number in (0, 1)
+
+
+def days_beside(condition: StatedCondition) -> Iterator[str]:
+    """Yield the last day before a stated date, or the first one after it."""
+    if day := re.match(r"\d{4}-\d\d-\d\d", condition.value or ""):
+        step = timedelta(1 if condition.sign == ">" else -1)
+        with suppress(ValueError):
+            yield str(date.fromisoformat(day[0]) + step)
 
 
 def is_contradicted(condition: StatedCondition, rule_input: RuleInput) -> bool:
@@ -222,7 +241,7 @@ def lost_columns(rule_input: RuleInput) -> Iterator[str]:
     """Yield the columns that the rules name for words of the question, and no query uses."""
     columns, used = rule_input.catalog.column_names, rule_input.used_columns
     for head, body in rule_input.asked.relevant_clauses:
-        named = list(names_in_text(body, columns))
+        named = list(names_in_text(TEXT.sub(" ", body), columns))
         # One of two columns is enough where the rules say "or".
         if re.search(r"\bor\b", body, re.I) and not used.isdisjoint(named):
             continue

@@ -48,6 +48,8 @@ async def lost_order(rule_input: RuleInput) -> list[Pitfall]:
     wish = AT_LEAST.sub(" ", asked.text)
     names = " ".join(rule_input.used_columns)
     words = [] if STORED_EXTREME.search(names) else list(SUPERLATIVE.finditer(wish))
+    # "The most serious refers to level = 1" is a condition.
+    words = [word for word in words if not asked.defines(word[0], "max|min|rank|order|high|low|most|least|old|young|large")]
     if words and not rule_input.is_in_any(*RANKING):
         text = f"The question asks for the {words[0][0].lower()}, and the query neither sorts nor compares."
         return [Pitfall("lost_order", text, strength="ask")]
@@ -111,7 +113,8 @@ async def lost_measure(rule_input: RuleInput) -> list[Pitfall]:
     names = " ".join(rule_input.used_columns)
     if STORED_MEASURE.search(names):
         return []
-    if re.search(r"\baverage\b", asked.text, re.I) and not rule_input.is_in_any(exp.Avg, exp.Div):
+    is_average = re.search(r"\baverage\b", asked.text, re.I) and not asked.defines("average", "av(?:g|er)|div|/|sum|count")
+    if is_average and not rule_input.is_in_any(exp.Avg, exp.Div):
         text = "The question asks for an average, and no query computes one."
     elif re.search(r"\bpercent(?:age)?\b", asked.text, re.I) and not rule_input.is_in_any(exp.Div):
         text = "The question asks for a percentage, and no query divides."

@@ -160,6 +160,9 @@ class AskedQuestion:
                 r"\b(?:divide|subtract|percentage|ratio|proportion|average|difference)\b|/", f"{head} {body}", re.I
             ):
                 continue
+            # Of "a > 8 and sex = 'M' or a > 6 and sex = 'F'" the question decides which part holds.
+            if any(len(CONDITION.findall(part)) > 1 for part in re.split(r"\bor\b", body, flags=re.I)[1:]):
+                continue
             for match in (*CONDITION.finditer(body), *RANGE.finditer(body)):
                 column, sign = match["column"].strip('`"').lower(), " ".join(match["sign"].lower().split())
                 for value in (match["value"], match.groupdict().get("end")):
@@ -167,6 +170,12 @@ class AskedQuestion:
                         text = None if value.lower() == "null" else value.strip("'\"").replace("''", "'")
                         found.append(StatedCondition(column, sign, text, value[0] in "'\"", match[0].strip()))
         return tuple(found)
+
+    def defines(self, word: str, computed: str) -> bool:
+        """Return whether the rules define words of the question that have this one, and not by such a computation."""
+        return any(
+            word.lower() in head.lower() and not re.search(computed, body, re.I) for head, body in self.relevant_clauses
+        )
 
     def names_table(self, names: Iterable[str]) -> bool:
         """Return whether the question or its rules name one of these tables."""

@@ -14,6 +14,7 @@ The question has the same letters with other signs or blanks between them (missp
 
 from __future__ import annotations
 
+import calendar
 import re
 
 from sqlglot import exp
@@ -24,6 +25,9 @@ from decisor.databases.schema_search import stemmed_words
 from decisor.types import Pitfall
 
 FLAGS = frozenset({"yes", "no", "true", "false", "none", "null", "unknown", "other"})
+CALENDAR = frozenset(
+    stemmed_words(" ".join(name.lower() for name in (*calendar.day_name, *calendar.month_name, *calendar.day_abbr)))
+)
 PEOPLE = re.compile(r"(?<=\w )[A-Z][a-z]+(?:ish|ch|sh|ese|an|ans|i|ic)\b")
 MISSPELT = re.compile(r"\s[,.;:!?]|[^\x00-\x7f]")
 
@@ -55,8 +59,10 @@ async def unfounded_value(rule_input: RuleInput) -> list[Pitfall]:
             continue
         words = set(stemmed_words(value))
         unknown = words - asked.all_stems
-        # French players are of France, Spanish ones of Spain.
-        if len(words) == 1 and any(name[:2] == value[:2].title() for name in PEOPLE.findall(asked.text)):
+        # French players are of France, and days and months are counted from those that are named.
+        people = {name[:2].lower() for name in PEOPLE.findall(asked.text)}
+        unknown = {word for word in unknown if word[:2] not in people} if len(unknown) == 1 else unknown
+        if unknown <= CALENDAR:
             continue
         is_part = isinstance(node, exp.Like | exp.ILike) and unknown != words
         if unknown and not is_part:
