@@ -189,6 +189,7 @@ def lost_values(rule_input: RuleInput) -> Iterator[str]:
     stated = Counter({(each.column, each.value) for each in rule_input.asked.conditions if each.sign == "="})
     values_of = Counter(column for column, _ in stated)
     shown = {item.unalias().name.lower() for block in rule_input.blocks for item in block.select.expressions}
+    shown -= {value.name.lower() for value, _, _ in rule_input.comparisons}
     for condition in rule_input.asked.conditions:
         column = condition.column
         if column not in rule_input.catalog.column_names or (column in shown and values_of[column] > 1):
@@ -233,8 +234,8 @@ def is_contradicted(condition: StatedCondition, rule_input: RuleInput) -> bool:
         ):
             column = side.find(exp.Column)
             if column is not None and column.name.lower() == condition.column and opposite.name == condition.value:
-                signs.add("" if node.find_ancestor(exp.Not) else sign)
-    return bool(signs) and condition.sign in SIGNS.values() and not signs & {condition.sign, ""}
+                signs.add("" if node.find_ancestor(exp.Not) else sign[0])
+    return bool(signs) and condition.sign in SIGNS.values() and not signs & {condition.sign[0], ""}
 
 
 def lost_columns(rule_input: RuleInput) -> Iterator[str]:

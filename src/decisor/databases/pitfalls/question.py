@@ -47,7 +47,7 @@ VALUE = re.compile(r"(?<!\w)'(?:[^']|'(?=\w)|'')+'(?!\w)|\"[^\"]+\"|\b\d{4,8}\b"
 COLUMN = r"(?P<column>`[^`]+`|\"[^\"]+\"|[A-Za-z_]\w*)"
 LITERAL = r"'(?:[^']|'')*'(?!\w)|\"[^\"]*\"|[-+]?\d+(?:\.\d+)?\b|null\b"
 CONDITION = re.compile(
-    rf"{COLUMN}\s*(?P<sign>>=|<=|!=|<>|>|<|=|\bis\s+not\b|\bis\b|\blike\b)\s*(?P<value>{LITERAL})", re.I
+    rf"{COLUMN}\s*(?P<sign>> ?=|< ?=|! ?=|<>|>|<|=|\bis\s+not\b|\bis\b|\blike\b)\s*(?P<value>{LITERAL})", re.I
 )
 RANGE = re.compile(rf"{COLUMN}\s+(?P<sign>between)\s+(?P<value>{LITERAL})\s+and\s+(?P<end>{LITERAL})", re.I)
 CLAUSE_END = re.compile(r";|\n|(?<=[a-z'\")])\.\s")
@@ -164,7 +164,7 @@ class AskedQuestion:
             if any(len(CONDITION.findall(part)) > 1 for part in re.split(r"\bor\b", body, flags=re.I)[1:]):
                 continue
             for match in (*CONDITION.finditer(body), *RANGE.finditer(body)):
-                column, sign = match["column"].strip('`"').lower(), " ".join(match["sign"].lower().split())
+                column, sign = match["column"].strip('`"').lower(), " ".join(match["sign"].lower().replace(" =", "=").split())
                 for value in (match["value"], match.groupdict().get("end")):
                     if value is not None:
                         text = None if value.lower() == "null" else value.strip("'\"").replace("''", "'")
