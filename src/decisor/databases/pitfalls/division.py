@@ -90,7 +90,9 @@ def is_intended_division(block: SelectBlock, node: Expr) -> bool:
         return True
     dividend, divisor = node.this.unnest(), node.expression.unnest()
     # hits * 100 / tries is a percentage without decimals.
-    if isinstance(dividend, exp.Mul) and any(side.name in ("100", "1000") for side in (dividend.this, dividend.expression)):
+    if isinstance(dividend, exp.Mul) and any(
+        side.name in ("100", "1000") for side in (dividend.this, dividend.expression)
+    ):
         return True
     is_constant = isinstance(dividend, exp.Literal) and isinstance(divisor, exp.Literal)
     return is_constant and divisor.name not in ("", "0") and int(dividend.name) % int(divisor.name) == 0

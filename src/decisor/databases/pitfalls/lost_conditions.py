@@ -7,6 +7,12 @@ has lost 30,000 (lost_number); a text in quotes is lost likewise (lost_text). Ru
 'A'" state a condition for a word of the question: a query that does not use the column, or not with that value, has
 lost it (lost_condition). All queries for the question count together, and one that only looks around loses nothing.
 
+    question: Which owners have more than one dog?
+    SELECT owner_id FROM dogs GROUP BY owner_id HAVING COUNT(*) > 2
+
+asks for more than two (lost_bound). Of whole numbers, more than one is at least two. A question or query with a
+negation is not compared, nor is a bound that no comparison comes near.
+
     question: How does the composition of paper affect its durability?
     SELECT AVG(price) FROM flights WHERE stops = 0
 
@@ -21,12 +27,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date, timedelta
+from functools import lru_cache
 
 from sqlglot import exp
 
 from decisor.databases.hints import letters_only
-from decisor.databases.pitfalls.bounds import MIRRORED, SIGNS
-from decisor.databases.pitfalls.question import QUOTED, StatedCondition, numbers_in_text
+from decisor.databases.pitfalls.outputs import NUMBER_WORDS
+from decisor.databases.pitfalls.question import CALENDAR, DATE, QUOTED, StatedCondition, numbers_in_text
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.databases.schema_search import question_words, stemmed_words
 from decisor.types import Pitfall
@@ -36,12 +43,30 @@ TEXT = re.compile(r"(?<!\w)'[^']*'(?!\w)")
 BEFORE_COLUMN = re.compile(r"[(.,`]\s*$")
 AFTER_COLUMN = re.compile(r"`|\s*(?:[=<>!),]|(?:is|in|like|between|contains?)\b)", re.I)
 STEPS = {">": 1, "<=": 1, "<": -1, ">=": -1}
-PROPER_NAME = re.compile(r"(?<=[a-z,0-9] )[A-Z][a-z]{2,}\b")
+PROPER_NAME = re.compile(r"(?<=[a-z,0-9] )[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*\b(?! ?\d)")
+OF_PEOPLE = ("ish", "ch", "ese", "an", "ans", "ic")
+RULED_TEXT = re.compile(r"(?<!\w)'([^']{3,60})' (?:is|are) (?:the |an? )?\w+")
 TABLE_ALIAS = re.compile(r"[a-z]\d", re.I)
+BOUND = rf"\$?\s?(\d[\d,]*(?:\.\d+)?|{'|'.join(NUMBER_WORDS[1:])})\b(?!\s*(?:%|percent))"
+MORE = r"more|greater|higher|larger|older|longer|heavier|bigger"
+LESS = r"less|fewer|lower|smaller|younger|shorter|lighter|cheaper"
+ABOVE = rf"(?:(?<!no )(?<!not )(?:{MORE}) than|over|above|exceed(?:s|ing|ed)?|at least|(?:no|not) (?:{LESS}) than)"
+BELOW = rf"(?:(?<!no )(?<!not )(?:{LESS}) than|under|below|at most|up to|(?:no|not) (?:{MORE}) than)"
+BOUNDS = {
+    ">": re.compile(rf"\b{ABOVE}\s+{BOUND}|{BOUND}\s+or\s+(?:{MORE}|above)\b", re.I),
+    "<": re.compile(rf"\b{BELOW}\s+{BOUND}|{BOUND}\s+or\s+(?:{LESS}|below)\b", re.I),
+}
+NEGATION = re.compile(r"\b(?:not|no|never|without|except|excluding|neither|nor|none|other than)\b|n't\b", re.I)
+IDIOM = re.compile(rf"\b(?:no|not)\s+(?:{MORE}|{LESS})\s+than\b", re.I)
+
+
+INCLUSIVE = re.compile(r"(?:at|no|not|up)\b|.*\bor\b", re.I)
+SIGNS: dict[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
+MIRRORED = str.maketrans("<>", "><")
 
 
 IS_ENGLISH = re.compile(r"\b(?:the|what|how|which|who)\b", re.I)
-GENERAL = frozenset(
+GENERAL = CALENDAR | frozenset(
     stemmed_words(
         """average mean high higher highest low lower lowest great greater greatest large larger largest
         small smaller smallest short shorter shortest long longer longest number total count amount sum
@@ -56,8 +81,7 @@ GENERAL = frozenset(
         whole split being got come he she his her they result output column row refer note s t don doesn won
         want now choose pick select recommend drop open close keep stop start buy sell hire invest cut raise
         change increase decrease improve maximize minimize worth prefer option candidate decision decide
-        would cheapest dearest few pay paid spend spent happen happened happening people exactly january
-        february march april june july august september october november december"""
+        would cheapest dearest few pay paid spend spent happen happened happening people exactly true false"""
     )
 )
 """Words of questions that data answer without having them."""
@@ -88,10 +112,21 @@ async def unmet_question(rule_input: RuleInput) -> list[Pitfall]:
 
 async def lost_number(rule_input: RuleInput) -> list[Pitfall]:
     asked = rule_input.asked
-    if not asked.numbers or not rule_input.is_answer:
+    dates = DATE.findall(QUOTED.sub(" ", asked.text))
+    if not (asked.numbers or dates) or not rule_input.is_answer:
         return []
     numbers = numbers_of_query(rule_input)
     pitfalls = []
+    for first, second, third in dates:
+        year = float(max(first, third, key=len))
+        # Before 2001/1/1 is up to the last day of 2000.
+        if year > 999 and numbers.isdisjoint(
+            {year - 1, year, year + 1, *(number for number in asked.rewrite(year) if number > 999)}
+        ):
+            text = (
+                f"The question says {first}/{second}/{third}, and no query speaks of that year. Is a condition missing?"
+            )
+            pitfalls.append(Pitfall("lost_number", text, strength="ask"))
     for number in asked.numbers:
         # A share may be written for a percentage, and >= 6 for more than 5. One is mostly a pronoun.
         spellings = {number, number / 100, number * 100, number * 1e3, number * 1e6, number - 1, number + 1}
@@ -108,6 +143,46 @@ def numbers_of_query(rule_input: RuleInput) -> set[float]:
     return numbers_in_text(
         " ".join([*rule_input.literals, *(name for name in names if not TABLE_ALIAS.fullmatch(name))])
     )
+
+
+async def lost_bound(rule_input: RuleInput) -> list[Pitfall]:
+    asked, pitfalls = read_bounds(rule_input.asked.text), []
+    if not asked or not rule_input.is_answer or rule_input.has(exp.Not, exp.NEQ, exp.Except):
+        return []
+    found = set(list_bounds(rule_input))
+    for text, sign, number in asked:
+        step = 1 if sign == ">" else -1
+        # Of whole numbers > 1 is >= 2. Whether the bound itself counts is let pass, for people are not exact there.
+        same = (sign, number - step) if INCLUSIVE.match(text) else (f"{sign}=", number + step)
+        near = {bound for bound in found if abs(bound[1] - number) <= 1}
+        if near and near.isdisjoint({(sign, number), (f"{sign}=", number), same}):
+            written = ", ".join(f"{sign} {bound:.10g}" for sign, bound in sorted(near))
+            explanation = f"The question says '{text}', and the query {written}. Is that meant?"
+            pitfalls.append(Pitfall("lost_bound", explanation, strength="ask"))
+    return pitfalls
+
+
+@lru_cache(maxsize=1_024)
+def read_bounds(question: str) -> tuple[tuple[str, str, float], ...]:
+    """Return the bounds of a question: the words, the sign and the number. None if it has a negation."""
+    if NEGATION.search(IDIOM.sub(" ", question)):
+        return ()
+    matches = [(sign, match) for sign, pattern in BOUNDS.items() for match in pattern.finditer(question)]
+    digits = [(match[1] or match[2]).lower() for _, match in matches]
+    numbers = [float(NUMBER_WORDS.index(text) if text in NUMBER_WORDS else text.replace(",", "")) for text in digits]
+    return tuple((match[0], sign, number) for (sign, match), number in zip(matches, numbers, strict=True))
+
+
+def list_bounds(rule_input: RuleInput) -> Iterator[tuple[str, float]]:
+    """Yield the sign and number of each comparison with a number."""
+    for between in rule_input.find(exp.Between):
+        for sign, side in ((">=", between.args["low"]), ("<=", between.args["high"])):
+            if isinstance(side, exp.Literal) and side.is_number:
+                yield sign, float(side.name)
+    for node in rule_input.find(*SIGNS):
+        for side, sign in ((node.expression, SIGNS[type(node)]), (node.this, SIGNS[type(node)].translate(MIRRORED))):
+            if isinstance(side, exp.Literal) and side.is_number:
+                yield sign, float(side.name)
 
 
 def abbreviates(code: str, text: str) -> bool:
@@ -140,32 +215,42 @@ async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
     asked = rule_input.asked
     if not rule_input.is_answer:
         return []
-    if not asked.quoted:
-        return find_lost_name(rule_input)
     letters = [letters_only(literal) for literal in rule_input.literals]
     names = {letters_only(identifier.name) for identifier in rule_input.find(exp.Identifier)}
     words = {word for literal in rule_input.literals for word in stemmed_words(literal)}
-    pitfalls = []
+    lost = []
     for quoted in asked.quoted:
         sought = letters_only(quoted)
         is_part = any(sought in text or (len(text) > 3 and text in sought) for text in letters)
         is_part = is_part or any(abbreviates(literal, quoted) for literal in rule_input.literals)
         if sought and not is_part and sought not in names and not words.issuperset(stemmed_words(quoted)):
-            text = f"The question says '{quoted}', and no query does. Is a condition missing?"
-            pitfalls.append(Pitfall("lost_text", text, strength="ask"))
-    return pitfalls
+            lost.append(quoted)
+    # The rules write a text as it is stored: "'Art and Design Department' is the department".
+    for text in RULED_TEXT.findall(asked.rules):
+        if asked.stems.issuperset(question_words(text)) and not any(letters_only(text) in part for part in letters):
+            lost.append(text)
+    explained = [
+        f"The question says '{text}', and no query does. Is a condition missing?" for text in dict.fromkeys(lost)
+    ]
+    return [Pitfall("lost_text", text, strength="ask") for text in explained] or find_lost_name(rule_input)
 
 
 def find_lost_name(rule_input: RuleInput) -> list[Pitfall]:
-    """Find a proper name of the question that is none of the schema, if no query holds any text or number."""
+    """Find a proper name of the question that the schema and the rules do not have, nor any query."""
+    asked = rule_input.asked
     # SQLite reads "Dutch" as a text if no column is called so.
-    quoted = [node.name.lower() for node in rule_input.find(exp.Identifier) if node.args.get("quoted")]
-    has_text = rule_input.literals or not rule_input.catalog.column_names.keys() >= {*quoted}
-    names = [] if has_text else PROPER_NAME.findall(rule_input.asked.text)
-    written = " ".join([rule_input.catalog.words, *(node.name.lower() for node in rule_input.find(exp.Identifier))])
-    lost = [name for name in names if not any(stem in written for stem in stemmed_words(name))]
-    text = f"The question speaks of {lost[0]}, and no query does. Is a condition missing?" if lost else ""
-    return [Pitfall("lost_text", text, strength="ask")] if lost else []
+    written = " ".join([*rule_input.literals, *(node.name for node in rule_input.find(exp.Identifier))])
+    known, ruled = rule_input.catalog.words, asked.rules.lower()
+    for name in PROPER_NAME.findall(QUOTED.sub(" ", asked.text)):
+        # French players are of France.
+        starts = [word[: 2 if word.endswith(OF_PEOPLE) else 4] for word in name.split()]
+        is_written = re.search(rf"(?<![^\W_])(?:{'|'.join(starts)})", written, re.I) is not None
+        is_written = is_written or any(abbreviates(literal.upper(), name) for literal in rule_input.literals)
+        is_known = GENERAL.issuperset(question_words(name)) or any(stem in known for stem in stemmed_words(name))
+        if not is_written and not is_known and not any(word.lower() in ruled for word in name.split()):
+            text = f"The question speaks of {name}, and no query does. Is a condition missing?"
+            return [Pitfall("lost_text", text, strength="ask")]
+    return []
 
 
 async def lost_condition(rule_input: RuleInput) -> list[Pitfall]:

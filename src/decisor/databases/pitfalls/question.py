@@ -56,6 +56,13 @@ DEFINES = re.compile(
 )
 
 
+CALENDAR = frozenset(
+    stemmed_words(
+        """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+        september october november december"""
+    )
+)
+"""Days and months, from which others are counted."""
 MAX_STATEMENTS = 100
 
 
@@ -164,7 +171,10 @@ class AskedQuestion:
             if any(len(CONDITION.findall(part)) > 1 for part in re.split(r"\bor\b", body, flags=re.I)[1:]):
                 continue
             for match in (*CONDITION.finditer(body), *RANGE.finditer(body)):
-                column, sign = match["column"].strip('`"').lower(), " ".join(match["sign"].lower().replace(" =", "=").split())
+                column, sign = (
+                    match["column"].strip('`"').lower(),
+                    " ".join(match["sign"].lower().replace(" =", "=").split()),
+                )
                 for value in (match["value"], match.groupdict().get("end")):
                     if value is not None:
                         text = None if value.lower() == "null" else value.strip("'\"").replace("''", "'")
