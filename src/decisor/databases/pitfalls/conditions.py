@@ -63,6 +63,8 @@ async def never_true(rule_input: RuleInput) -> list[Pitfall]:
         if first_factor(node.this) == first_factor(node.expression) and not isinstance(node.this, exp.Literal):
             pitfalls.append(rule_input.pitfall("never_true", node, "{} has the same value on both sides."))
     for node in rule_input.find(exp.Sub):
+        if isinstance(node.find_ancestor(exp.Abs, exp.Select), exp.Abs):
+            continue
         births = [
             [bool(BIRTH.search(column.name)) for column in side.find_all(exp.Column)]
             for side in (node.this, node.expression)

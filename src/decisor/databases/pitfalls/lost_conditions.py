@@ -81,7 +81,8 @@ GENERAL = CALENDAR | frozenset(
         whole split being got come he she his her they result output column row refer note s t don doesn won
         want now choose pick select recommend drop open close keep stop start buy sell hire invest cut raise
         change increase decrease improve maximize minimize worth prefer option candidate decision decide
-        would cheapest dearest few pay paid spend spent happen happened happening people exactly true false"""
+        would cheapest dearest few pay paid spend spent happen happened happening people exactly true false
+        euro dollar"""
     )
 )
 """Words of questions that data answer without having them."""
@@ -275,9 +276,12 @@ def lost_values(rule_input: RuleInput) -> Iterator[str]:
     values_of = Counter(column for column, _ in stated)
     shown = {item.unalias().name.lower() for block in rule_input.blocks for item in block.select.expressions}
     shown -= {value.name.lower() for value, _, _ in rule_input.comparisons}
+    equal = {node.this.name.lower() for node in rule_input.find(exp.EQ) if isinstance(node.expression, exp.Literal)}
     for condition in rule_input.asked.conditions:
         column = condition.column
-        if column not in rule_input.catalog.column_names or (column in shown and values_of[column] > 1):
+        # What equals another value is not the one that is left out.
+        is_implied = column in equal and condition.sign in ("!=", "<>")
+        if column not in rule_input.catalog.column_names or (column in shown and values_of[column] > 1) or is_implied:
             continue
         if condition.column not in rule_input.used_columns:
             yield f"The rules say {condition.stated}, and no query uses {condition.column}."
@@ -292,8 +296,7 @@ def is_held(condition: StatedCondition, texts: str, letters: str, numbers: set[f
         return is_filled or condition.column in tested
     if condition.is_text:
         wanted = letters_only(condition.value)
-        # Before a day is up to the day before.
-        is_before = condition.sign in ("<", ">") and any(letters_only(day) in letters for day in days_beside(condition))
+        is_before = any(day in letters for day in days_beside(condition))
         return is_before or (wanted in letters if wanted else condition.value in texts)
     # A flag may be tested in many ways.
     number = abs(float(condition.value))
@@ -302,11 +305,17 @@ def is_held(condition: StatedCondition, texts: str, letters: str, numbers: set[f
 
 
 def days_beside(condition: StatedCondition) -> Iterator[str]:
-    """Yield the last day before a stated date, or the first one after it."""
-    if day := re.match(r"\d{4}-\d\d-\d\d", condition.value or ""):
-        step = timedelta(1 if condition.sign == ">" else -1)
-        with suppress(ValueError):
-            yield str(date.fromisoformat(day[0]) + step)
+    """Yield other ways to write the bound of a stated date, digits only.
+
+    Before a day is up to the day before, and from the first of January on is from that year on.
+    """
+    with suppress(ValueError):
+        day = date.fromisoformat((condition.value or "")[:10])
+        beside = day + timedelta(1 if condition.sign[0] == ">" else -1)
+        if condition.sign in ("<", ">"):
+            yield f"{beside:%Y%m%d}"
+        if condition.sign[0] in "<>":
+            yield from (f"{bound:%Y}" for bound in (day, beside) if (bound.month, bound.day) in ((1, 1), (12, 31)))
 
 
 def is_contradicted(condition: StatedCondition, rule_input: RuleInput) -> bool:

@@ -46,14 +46,19 @@ TOP = re.compile(
 )
 NUMBERED = re.compile(r"\b(?:ids?|numbers?|codes?|keys?|identif\w+|counts?|how many|links?|no\.)", re.I)
 """Words for keys."""
+NAME = re.compile(r"name|title", re.I)
 COUNT_AND_LIST = re.compile(
-    r"^how many\b.*[?.,;]\s*(?:and )?(?:please )?(?:also )?(?:list|name|state|give|show|provide)\b", re.I
+    r"^how many\b.*[?.,;]\s*(?:and |please |also )*(?:list|name|state|give|show|provide)\s+(?:out )?"
+    r"(?:them\b|their\b|(?:the )?(?:\w+ ){0,2}(?:ids?|names?|titles?)\b)",
+    re.I | re.S,
 )
 STORED_MEASURE = re.compile(r"perc|pct|\bratio|ratio\b|rate\b|share\b|av(?:g|er)")
 """In the name of a column that holds what would else be computed."""
 DISTINCT = re.compile(r"\b(?:how many|number of|count)\b.*?\b(?:different|distinct|unique)\b", re.I)
 DISTINCT_RULE = re.compile(r"\bdistinct\b|\bwithout repet|\b(?:number of|count) \w* ?(?:different|unique)\b", re.I)
-DIFFERENCE = re.compile(r"\bdifference\b|\bhow (?:much|many) (?:more|less|fewer|higher|lower)\b", re.I)
+DIFFERENCE = re.compile(
+    r"\b(?<!\ba )(?<!\bany )difference\b|\bhow (?:much|many) (?:more|less|fewer|higher|lower)\b", re.I
+)
 RATIO = re.compile(r"\bratio\b", re.I)
 PERCENTAGE = re.compile(r"percent|%|\b100\b", re.I)
 OF_AVERAGE = re.compile(r"\b(?:average|mean|per|total number)\b", re.I)
@@ -106,7 +111,7 @@ def find_wrong_direction(rule_input: RuleInput, words: list[re.Match[str]]) -> l
         return []
     node, takes_most = ends[0]
     name = column.name if (column := node.find(exp.Column)) else ""
-    if BIRTH.search(name):
+    if BIRTH.search(name) and node.find(exp.Sub) is None:
         words = list(AGE.finditer(rule_input.asked.text))
     directions = {bool(word["most"]) if word.lastgroup else None for word in words}
     # The highest rank is the first.
@@ -144,7 +149,7 @@ async def lost_measure(rule_input: RuleInput) -> list[Pitfall]:
         text = "The question asks for an average, and no query computes one."
     elif re.search(r"\bpercent(?:age)?\b", asked.text, re.I) and not rule_input.is_in_any(exp.Div):
         text = "The question asks for a percentage, and no query divides."
-    elif DIFFERENCE.search(asked.text) and not rule_input.is_in_any(exp.Sub):
+    elif DIFFERENCE.search(asked.text) and not rule_input.is_in_any(exp.Sub, exp.Neg):
         text = "The question asks for a difference, and no query subtracts."
     elif RATIO.search(asked.text) and not PERCENTAGE.search(f"{asked.text} {asked.rules}") and rule_input.has(exp.Div):
         factors = [side for product in rule_input.find(exp.Mul) for side in (product.this, product.expression)]
@@ -180,11 +185,12 @@ def is_key_of_name(value: Expr, block: SelectBlock, rule_input: RuleInput) -> bo
     """Return whether an output is a key that neither question nor rules name, of a table that has names."""
     origin = block.source_column(value)
     table = origin.source.table if origin else None
-    if origin is None or table is None or name_words(origin.column) <= rule_input.asked.all_stems:
+    is_named = origin is not None and name_words(origin.column) <= rule_input.asked.all_stems
+    if origin is None or table is None or is_named or NAME.search(origin.column):
         return False
     links, place = rule_input.catalog.links, (table.name.lower(), origin.column)
     home = next(
         (known for known in rule_input.catalog.tables.values() if known.name.lower() == links.root(place)[0]), table
     )
     is_key = is_whole_key(find_column(origin), table) or place in {*links.target_of, *links.target_of.values()}
-    return is_key and any(re.search("name|title", column.name, re.I) for column in home.columns)
+    return is_key and any(NAME.search(column.name) for column in home.columns)
