@@ -33,7 +33,7 @@ from sqlglot import exp
 
 from decisor.databases.hints import letters_only
 from decisor.databases.pitfalls.outputs import NUMBER_WORDS
-from decisor.databases.pitfalls.question import CALENDAR, DATE, QUOTED, StatedCondition, numbers_in_text
+from decisor.databases.pitfalls.question import CALENDAR, StatedCondition, numbers_in_text
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.databases.schema_search import question_words, stemmed_words
 from decisor.types import Pitfall
@@ -43,9 +43,7 @@ TEXT = re.compile(r"(?<!\w)'[^']*'(?!\w)")
 BEFORE_COLUMN = re.compile(r"[(.,`]\s*$")
 AFTER_COLUMN = re.compile(r"`|\s*(?:[=<>!),]|(?:is|in|like|between|contains?)\b)", re.I)
 STEPS = {">": 1, "<=": 1, "<": -1, ">=": -1}
-PROPER_NAME = re.compile(r"(?<=[a-z,0-9] )[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*\b(?! ?\d)")
 OF_PEOPLE = ("ish", "ch", "ese", "an", "ans", "ic")
-RULED_TEXT = re.compile(r"(?<!\w)'([^']{3,60})' (?:is|are) (?:the |an? )?\w+")
 TABLE_ALIAS = re.compile(r"[a-z]\d", re.I)
 BOUND = rf"\$?\s?(\d[\d,]*(?:\.\d+)?|{'|'.join(NUMBER_WORDS[1:])})\b(?!\s*(?:%|percent))"
 MORE = r"more|greater|higher|larger|older|longer|heavier|bigger"
@@ -95,7 +93,7 @@ async def unmet_question(rule_input: RuleInput) -> list[Pitfall]:
     if not IS_ENGLISH.search(asked.text):
         return []
     # Codes and keys, with digits, are no words.
-    question = re.sub(r"\S*\d\S*", " ", QUOTED.sub(" ", asked.text))
+    question = re.sub(r"\S*\d\S*", " ", asked.unquoted)
     words = [word for word in question_words(question) if word not in GENERAL]
     # SQLite reads "Dutch" as a text if no column is called so.
     written = [*rule_input.literals, *(identifier.name for identifier in rule_input.find(exp.Identifier))]
@@ -113,20 +111,15 @@ async def unmet_question(rule_input: RuleInput) -> list[Pitfall]:
 
 async def lost_number(rule_input: RuleInput) -> list[Pitfall]:
     asked = rule_input.asked
-    dates = DATE.findall(QUOTED.sub(" ", asked.text))
-    if not (asked.numbers or dates) or not rule_input.is_answer:
+    if not (asked.numbers or asked.dates) or not rule_input.is_answer:
         return []
     numbers = numbers_of_query(rule_input)
     pitfalls = []
-    for first, second, third in dates:
-        year = float(max(first, third, key=len))
+    for day, year in asked.dates:
         # Before 2001/1/1 is up to the last day of 2000.
-        if year > 999 and numbers.isdisjoint(
-            {year - 1, year, year + 1, *(number for number in asked.rewrite(year) if number > 999)}
-        ):
-            text = (
-                f"The question says {first}/{second}/{third}, and no query speaks of that year. Is a condition missing?"
-            )
+        years = {year - 1, year, year + 1, *(number for number in asked.rewrite(year) if number > 999)}
+        if numbers.isdisjoint(years):
+            text = f"The question says {day}, and no query has a date of that year. Is a condition missing?"
             pitfalls.append(Pitfall("lost_number", text, strength="ask"))
     for number in asked.numbers:
         # A share may be written for a percentage, and >= 6 for more than 5. One is mostly a pronoun.
@@ -214,7 +207,7 @@ def names_in_text(text: str, columns: Mapping[str, str]) -> Iterator[str]:
 
 async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
     asked = rule_input.asked
-    if not rule_input.is_answer:
+    if not (asked.quoted or asked.ruled_texts or asked.proper_names) or not rule_input.is_answer:
         return []
     letters = [letters_only(literal) for literal in rule_input.literals]
     names = {letters_only(identifier.name) for identifier in rule_input.find(exp.Identifier)}
@@ -225,32 +218,28 @@ async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
         is_part = any(sought in text or (len(text) > 3 and text in sought) for text in letters)
         is_part = is_part or any(abbreviates(literal, quoted) for literal in rule_input.literals)
         if sought and not is_part and sought not in names and not words.issuperset(stemmed_words(quoted)):
-            lost.append(quoted)
-    # The rules write a text as it is stored: "'Art and Design Department' is the department".
-    for text in RULED_TEXT.findall(asked.rules):
-        if asked.stems.issuperset(question_words(text)) and not any(letters_only(text) in part for part in letters):
-            lost.append(text)
-    explained = [
-        f"The question says '{text}', and no query does. Is a condition missing?" for text in dict.fromkeys(lost)
+            lost.append(f"The question says '{quoted}'")
+    ruled = (text for text in asked.ruled_texts if not any(letters_only(text) in part for part in letters))
+    lost = lost or [f"The rules say '{text}'" for text in ruled] or find_lost_names(rule_input)
+    return [
+        Pitfall("lost_text", f"{text}, and no query does. Is a condition missing?", strength="ask") for text in lost
     ]
-    return [Pitfall("lost_text", text, strength="ask") for text in explained] or find_lost_name(rule_input)
 
 
-def find_lost_name(rule_input: RuleInput) -> list[Pitfall]:
-    """Find a proper name of the question that the schema and the rules do not have, nor any query."""
+def find_lost_names(rule_input: RuleInput) -> list[str]:
+    """Return what to say of the first proper name of the question that neither schema nor rules have, nor any query."""
     asked = rule_input.asked
     # SQLite reads "Dutch" as a text if no column is called so.
     written = " ".join([*rule_input.literals, *(node.name for node in rule_input.find(exp.Identifier))])
     known, ruled = rule_input.catalog.words, asked.rules.lower()
-    for name in PROPER_NAME.findall(QUOTED.sub(" ", asked.text)):
+    for name in asked.proper_names:
         # French players are of France.
         starts = [word[: 2 if word.endswith(OF_PEOPLE) else 4] for word in name.split()]
         is_written = re.search(rf"(?<![^\W_])(?:{'|'.join(starts)})", written, re.I) is not None
         is_written = is_written or any(abbreviates(literal.upper(), name) for literal in rule_input.literals)
         is_known = GENERAL.issuperset(question_words(name)) or any(stem in known for stem in stemmed_words(name))
         if not is_written and not is_known and not any(word.lower() in ruled for word in name.split()):
-            text = f"The question speaks of {name}, and no query does. Is a condition missing?"
-            return [Pitfall("lost_text", text, strength="ask")]
+            return [f"The question speaks of {name}"]
     return []
 
 
@@ -263,6 +252,9 @@ async def lost_condition(rule_input: RuleInput) -> list[Pitfall]:
 
 def lost_values(rule_input: RuleInput) -> Iterator[str]:
     """Yield what the rules state of a column that no query holds."""
+    conditions = [each for each in rule_input.asked.conditions if each.column in rule_input.catalog.column_names]
+    if not conditions:
+        return
     texts = " ".join(rule_input.literals)
     letters, numbers = letters_only(texts), numbers_in_text(texts)
     tested = {node.this.name.lower() for node in rule_input.find(exp.Is)}
@@ -272,19 +264,17 @@ def lost_values(rule_input: RuleInput) -> Iterator[str]:
         columns = (side.this if isinstance(side, exp.Coalesce) else side for side in sides)
         tested |= {f"filled {column.name.lower()}" for column in columns if isinstance(column, exp.Column)}
     # Of "inpatient or outpatient", each a value of one column, the query shows which.
-    stated = Counter({(each.column, each.value) for each in rule_input.asked.conditions if each.sign == "="})
-    values_of = Counter(column for column, _ in stated)
+    values_of = Counter(column for column, _ in {(each.column, each.value) for each in conditions if each.sign == "="})
     shown = {item.unalias().name.lower() for block in rule_input.blocks for item in block.select.expressions}
     shown -= {value.name.lower() for value, _, _ in rule_input.comparisons}
+    # What equals another value is not the one that is left out.
     equal = {node.this.name.lower() for node in rule_input.find(exp.EQ) if isinstance(node.expression, exp.Literal)}
-    for condition in rule_input.asked.conditions:
+    for condition in conditions:
         column = condition.column
-        # What equals another value is not the one that is left out.
-        is_implied = column in equal and condition.sign in ("!=", "<>")
-        if column not in rule_input.catalog.column_names or (column in shown and values_of[column] > 1) or is_implied:
+        if (column in shown and values_of[column] > 1) or (column in equal and condition.sign in ("!=", "<>")):
             continue
-        if condition.column not in rule_input.used_columns:
-            yield f"The rules say {condition.stated}, and no query uses {condition.column}."
+        if column not in rule_input.used_columns:
+            yield f"The rules say {condition.stated}, and no query uses {column}."
         elif not is_held(condition, texts, letters, numbers, tested) or is_contradicted(condition, rule_input):
             yield f"The rules say {condition.stated}, and no query does."
 

@@ -155,8 +155,8 @@ async def lost_measure(rule_input: RuleInput) -> list[Pitfall]:
         factors = [side for product in rule_input.find(exp.Mul) for side in (product.this, product.expression)]
         if any(side.name in ("100", "100.0") for side in factors):
             text = "The question asks for a ratio, and the query computes a percentage."
-    is_distinct = DISTINCT.search(asked.text) or DISTINCT_RULE.search(asked.rules)
-    if not text and is_distinct and rule_input.has(exp.Count):
+    is_counted = not text and rule_input.has(exp.Count)
+    if is_counted and (DISTINCT.search(asked.text) or DISTINCT_RULE.search(asked.rules)):
         columns = [count for count in rule_input.find(exp.Count) if isinstance(count.this, exp.Column)]
         if columns and not rule_input.is_in_any(exp.Distinct, exp.Group, exp.Union):
             text = f"The question asks for different ones, and {rule_input.shorten(columns[0])} counts each row."
