@@ -362,6 +362,12 @@ class ObedientPolicy:
             return pitfall.place not in right if pitfall.place else "limit" in right and "limit" not in written
         if pitfall.kind == "lost_measure":
             return bool((right - written) & {"avg", "div", "sub", "distinct"}) or "100" in written - right
+        if pitfall.kind == "lost_output":
+            shown, wanted = (
+                {name.lower() for name in sqlglot.parse_one(sql, dialect="sqlite").named_selects}
+                for sql in (self.wrong.sql, self.right)
+            )
+            return shown.isdisjoint(wanted)
         if pitfall.kind.startswith("lost_"):
             stated = re.findall(r"'(?:[^']|'')*'|[\w.]+", pitfall.text.partition(", and no query")[0].lower())
             return any(name.strip("'") in right - written for name in stated)

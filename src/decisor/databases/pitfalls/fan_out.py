@@ -196,8 +196,11 @@ async def find_multiplication(term: AggregateTerm, stored: StoredData) -> Multip
 
 def repeats_evenly(term: AggregateTerm, multipliers: Sequence[FromItem]) -> bool:
     """Return whether sources repeat all rows of a group alike, for what they are joined by is fixed in a group."""
-    for home, condition in term.block.conditions:
-        origins = home.origins_of_value(condition)
+    compared = [
+        *(home.origins_of_value(condition) for home, condition in term.block.conditions),
+        *term.block.equal_columns,
+    ]
+    for origins in compared:
         rest = [origin for origin in origins if origin.source not in multipliers]
         if len(rest) < len(origins) and not term.block.determines(term.fixed, rest):
             return False

@@ -20,7 +20,7 @@ from sqlglot import Expr, exp
 
 from decisor.databases.pitfalls.blocks import SelectBlock, find_column
 from decisor.databases.pitfalls.conditions import BIRTH
-from decisor.databases.pitfalls.joins import is_whole_key
+from decisor.databases.pitfalls.joins import is_whole_key, kind_of_type
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.databases.schema_search import name_words
 from decisor.types import Pitfall
@@ -47,6 +47,7 @@ TOP = re.compile(
 NUMBERED = re.compile(r"\b(?:ids?|numbers?|codes?|keys?|identif\w+|counts?|how many|links?|no\.)", re.I)
 """Words for keys."""
 NAME = re.compile(r"name|title", re.I)
+ID = re.compile(r"id$|^id_|_key$", re.I)
 COUNT_AND_LIST = re.compile(
     r"^how many\b.*[?.,;]\s*(?:and |please |also )*(?:list|name|state|give|show|provide)\s+(?:out )?"
     r"(?:them\b|their\b|(?:the )?(?:\w+ ){0,2}(?:ids?|names?|titles?)\b)",
@@ -185,12 +186,15 @@ def is_key_of_name(value: Expr, block: SelectBlock, rule_input: RuleInput) -> bo
     """Return whether an output is a key that neither question nor rules name, of a table that has names."""
     origin = block.source_column(value)
     table = origin.source.table if origin else None
-    is_named = origin is not None and name_words(origin.column) <= rule_input.asked.all_stems
-    if origin is None or table is None or is_named or NAME.search(origin.column):
+    column = find_column(origin) if origin else None
+    is_named = column is not None and name_words(column.name) <= rule_input.asked.all_stems
+    # A code of letters may be read as a name.
+    is_id = column is not None and (ID.search(column.name) or kind_of_type(column) == "number")
+    if origin is None or table is None or is_named or not is_id:
         return False
     links, place = rule_input.catalog.links, (table.name.lower(), origin.column)
     home = next(
         (known for known in rule_input.catalog.tables.values() if known.name.lower() == links.root(place)[0]), table
     )
-    is_key = is_whole_key(find_column(origin), table) or place in {*links.target_of, *links.target_of.values()}
+    is_key = is_whole_key(column, table) or place in {*links.target_of, *links.target_of.values()}
     return is_key and any(NAME.search(column.name) for column in home.columns)
