@@ -37,6 +37,8 @@ SORTED = re.compile(
 )
 AGE = re.compile(r"\b(?:(?P<most>young(?:est|er))|(?P<least>old(?:est|er)|eldest))\b(?! than)", re.I)
 """By a date of birth: the youngest has the last one."""
+RANKED = r"\b(?:max|min|rank\w*|order|high\w*|low\w*|most|least|old\w*|young\w*|larg\w*)\b"
+"""In a definition by what comes first."""
 RANK_NAME = re.compile(r"rank|position|place|level|grade", re.I)
 NUMBER_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 COUNTED = rf"(?P<count>{'|'.join(NUMBER_WORDS[2:])}|\d\d?)"
@@ -62,6 +64,7 @@ DIFFERENCE = re.compile(
 )
 RATIO = re.compile(r"\bratio\b", re.I)
 PERCENTAGE = re.compile(r"percent|%|\b100\b", re.I)
+AVERAGE = re.compile(r"\baverage\b", re.I)
 OF_AVERAGE = re.compile(r"\b(?:average|mean|per|total number)\b", re.I)
 STORED_EXTREME = re.compile(r"(?:\b|_)(?:high|lowest|low_|max|min_|best|peak)")
 RANKING = (exp.Order, exp.Max, exp.Min, exp.Window, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.All, exp.ArgMax, exp.ArgMin)
@@ -75,9 +78,7 @@ async def lost_order(rule_input: RuleInput) -> list[Pitfall]:
     names = " ".join(rule_input.used_columns)
     words = [] if STORED_EXTREME.search(names) else list(SUPERLATIVE.finditer(wish))
     # "The most serious refers to level = 1" is a condition.
-    words = [
-        word for word in words if not asked.defines(word[0], "max|min|rank|order|high|low|most|least|old|young|large")
-    ]
+    words = [word for word in words if not asked.defines(word[0], RANKED)]
     if words and not rule_input.is_in_any(*RANKING):
         text = f"The question asks for the {words[0][0].lower()}, and the query neither sorts nor compares."
         return [Pitfall("lost_order", text, strength="ask")]
@@ -143,9 +144,7 @@ async def lost_measure(rule_input: RuleInput) -> list[Pitfall]:
     names = " ".join(rule_input.used_columns)
     if STORED_MEASURE.search(names):
         return []
-    is_average = re.search(r"\baverage\b", asked.text, re.I) and not asked.defines(
-        "average", "av(?:g|er)|div|/|sum|count"
-    )
+    is_average = AVERAGE.search(asked.text) and not asked.defines("average", r"\b(?:avg|average|divide|sum|count)\b|/")
     if is_average and not rule_input.is_in_any(exp.Avg, exp.Div):
         text = "The question asks for an average, and no query computes one."
     elif re.search(r"\bpercent(?:age)?\b", asked.text, re.I) and not rule_input.is_in_any(exp.Div):
