@@ -118,8 +118,7 @@ async def lost_number(rule_input: RuleInput) -> list[Pitfall]:
     pitfalls = []
     for day, year in asked.dates:
         # Before 2001/1/1 is up to the last day of 2000.
-        years = {year - 1, year, year + 1, *(number for number in asked.rewrite(year) if number > 999)}
-        if numbers.isdisjoint(years):
+        if numbers.isdisjoint({year - 1, year, year + 1}):
             text = f"The question says {day}, and no query has a date of that year. Is a condition missing?"
             pitfalls.append(Pitfall("lost_number", text, strength="ask"))
     for number in asked.numbers:
@@ -208,7 +207,7 @@ def names_in_text(text: str, columns: Mapping[str, str]) -> Iterator[str]:
 
 async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
     asked = rule_input.asked
-    if not (asked.quoted or asked.ruled_texts or asked.proper_names) or not rule_input.is_answer:
+    if not (asked.quoted or asked.proper_names) or not rule_input.is_answer:
         return []
     letters = [letters_only(literal) for literal in rule_input.literals]
     names = {letters_only(identifier.name) for identifier in rule_input.find(exp.Identifier)}
@@ -220,8 +219,7 @@ async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
         is_part = is_part or any(abbreviates(literal, quoted) for literal in rule_input.literals)
         if sought and not is_part and sought not in names and not words.issuperset(stemmed_words(quoted)):
             lost.append(f"The question says '{quoted}'")
-    ruled = (text for text in asked.ruled_texts if not any(letters_only(text) in part for part in letters))
-    lost = lost or [f"The rules say '{text}'" for text in ruled] or find_lost_names(rule_input)
+    lost = lost or find_lost_names(rule_input)
     return [
         Pitfall("lost_text", f"{text}, and no query does. Is a condition missing?", strength="ask") for text in lost
     ]
@@ -278,7 +276,7 @@ def lost_values(rule_input: RuleInput) -> Iterator[str]:
             continue
         if column not in rule_input.used_columns:
             yield f"The rules say {condition.stated}, and no query uses {column}."
-        elif not is_held(condition, texts, letters, numbers, tested) or is_contradicted(condition, rule_input):
+        elif not is_held(condition, texts, letters, numbers, tested):
             yield f"The rules say {condition.stated}, and no query does."
 
 
@@ -309,20 +307,6 @@ def days_beside(condition: StatedCondition) -> Iterator[str]:
             yield f"{beside:%Y%m%d}"
         if condition.sign[0] in "<>":
             yield from (f"{bound:%Y}" for bound in (day, beside) if (bound.month, bound.day) in ((1, 1), (12, 31)))
-
-
-def is_contradicted(condition: StatedCondition, rule_input: RuleInput) -> bool:
-    """Return whether the query compares the column with the stated number by other signs only."""
-    signs = set()
-    for node in rule_input.find(exp.GT, exp.GTE, exp.LT, exp.LTE):
-        for side, opposite, sign in (
-            (node.this, node.expression, SIGNS[type(node)]),
-            (node.expression, node.this, SIGNS[type(node)].translate(MIRRORED)),
-        ):
-            column = side.find(exp.Column)
-            if column is not None and column.name.lower() == condition.column and opposite.name == condition.value:
-                signs.add("" if node.find_ancestor(exp.Not) else sign[0])
-    return bool(signs) and condition.sign in SIGNS.values() and not signs & {condition.sign[0], ""}
 
 
 def lost_columns(rule_input: RuleInput) -> Iterator[str]:

@@ -44,7 +44,6 @@ PERIOD_UNIT = re.compile(
 DATE = re.compile(r"\b(\d{1,4})[/.-](\d{1,2})[/.-](\d{1,4})\b")
 QUOTED = re.compile(r"(?<!\w)(?:\"([^\"]{2,80})\"|'([^'\"]{2,80})'(?!\w)|“([^”]{2,80})”)")
 PROPER_NAME = re.compile(r"(?<=[a-z,0-9] )[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*\b(?! ?\d)")
-RULED_TEXT = re.compile(r"(?<!\w)'([^']{3,60})' (?:is|are) (?:the |an? )?\w+")
 VALUE = re.compile(r"(?<!\w)'(?:[^']|'(?=\w)|'')+'(?!\w)|\"[^\"]+\"|\b\d{4,8}\b")
 COLUMN = r"(?P<column>`[^`]+`|\"[^\"]+\"|[A-Za-z_]\w*)"
 LITERAL = r"'(?:[^']|'')*'(?!\w)|\"[^\"]*\"|[-+]?\d+(?:\.\d+)?\b|null\b"
@@ -151,11 +150,6 @@ class AskedQuestion:
     def proper_names(self) -> tuple[str, ...]:
         """Proper names of the question, outside quotes and within its sentences."""
         return tuple(PROPER_NAME.findall(self.unquoted))
-
-    @cached_property
-    def ruled_texts(self) -> tuple[str, ...]:
-        """Texts that the rules write as they are stored: "'Art Department' is the department"."""
-        return tuple(text for text in RULED_TEXT.findall(self.rules) if self.stems.issuperset(question_words(text)))
 
     def rewrite(self, number: float) -> set[float]:
         """Return the numbers by which the rules write a number: "of 2012 refers to Between 201201 and 201212"."""

@@ -12,7 +12,7 @@ import sqlglot
 from sqlglot import Expr, exp
 from sqlglot.errors import SqlglotError
 
-from decisor.databases.pitfalls.columns import key_as_number, twin_column, ungrouped_column
+from decisor.databases.pitfalls.columns import twin_column, ungrouped_column
 from decisor.databases.pitfalls.conditions import and_or, never_true
 from decisor.databases.pitfalls.division import integer_division
 from decisor.databases.pitfalls.fan_out import fan_out
@@ -51,7 +51,6 @@ RULES: tuple[Rule, ...] = (
     and_or,
     never_true,
     ungrouped_column,
-    key_as_number,
     twin_column,
     misspelt_value,
     unfounded_value,
