@@ -2,11 +2,11 @@
 
     DECISOR_DATA=../shared/data python performance/planted_queries.py [--spider FOLDER] [--show KIND]
 
-Right queries of the building halves of defog, acme and nl2sql_bugs, and of both halves of Spider's development set (see
-``wrong_queries.py``), each changed in one place by each kind of change that it has a place for: no rule was written by
-these mistakes. A change that leaves the rows of defog or acme as they were is none. Prints for each kind the share
-found, then for each rule the changed and the right queries that it flags, and its precision with one wrong query per
-right one. ``--show KIND`` lists the changed queries of a kind that no rule flags.
+Right queries of defog, acme, nl2sql_bugs and Spider's development set (see ``wrong_queries.py``), each changed in one
+place by each kind of change that it has a place for: no rule was written by these mistakes. A change that leaves the
+rows of defog or acme as they were is none. Prints for each kind the share found, then for each rule the changed and the
+right queries that it flags, and its precision with one wrong query per right one. ``--show KIND`` lists the changed
+queries of a kind that no rule flags.
 """
 
 from __future__ import annotations
@@ -205,11 +205,11 @@ async def fetch_rows(tool: SqlTool, sql: str, refused: object) -> object:
 async def main(spider: str, shown: str) -> None:
     wrong_queries.ROUNDS = 0
     with tempfile.TemporaryDirectory() as folder:
-        cases = [*read_bugs(DATA, Path(folder), True), *read_defog(DATA, True), *read_acme(DATA, True)]
-        for half in (True, False) if spider else ():
-            made = Path(folder) / f"spider{half}"
+        cases = [*read_bugs(DATA, Path(folder)), *read_defog(DATA), *read_acme(DATA)]
+        if spider:
+            made = Path(folder) / "spider"
             made.mkdir()
-            cases += read_spider(Path(spider), DATA, made, half)
+            cases += read_spider(Path(spider), DATA, made)
         cases = [case for case in cases if case.is_right]
         planted = await plant_all(cases)
         await look_at([*cases, *planted])

@@ -25,8 +25,8 @@ SHOP = """
         (2, 'LEA', 'Black Lotus', 'white', 900, 1, '1993-08-05'), (3, 'CSP', 'Snow Fox', 'black', 1, 0, '2006-07-21');
     INSERT INTO prices VALUES (1, 1, 'north', 4), (2, 1, 'south', 6), (3, 2, 'north', 900);
     INSERT INTO foils VALUES (1);
-    CREATE TABLE artists (id INTEGER PRIMARY KEY, first_name TEXT, last_name TEXT);
-    INSERT INTO artists VALUES (1, 'Ada', 'Rivera');
+    CREATE TABLE artists (id INTEGER PRIMARY KEY, first_name TEXT, last_name TEXT, birthday TEXT);
+    INSERT INTO artists VALUES (1, 'Ada', 'Rivera', '1970-05-06'), (2, 'Dalia', 'Reyes', '1981-02-03');
 """
 KEY = "SELECT c.name FROM cards c JOIN sets s ON {} WHERE s.name = 'Coldsnap'"
 ABOUT_SET = "Which cards are in the set Coldsnap?"
@@ -232,13 +232,6 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ),
     (
         "lost_condition",
-        "How many dear cards are there?",
-        "dear refers to price > 7",
-        "SELECT COUNT(*) FROM cards WHERE price < 7",
-        "SELECT COUNT(*) FROM cards WHERE 7 < price",
-    ),
-    (
-        "lost_condition",
         "How many middling cards are there?",
         "middling refers to price BETWEEN 3 AND 8",
         "SELECT COUNT(*) FROM cards WHERE price > 3",
@@ -333,7 +326,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ),
     (
         "lost_bound",
-        "Which cards have more than one price?",
+        "Which card ids have more than one price?",
         "",
         "SELECT card_id FROM prices GROUP BY card_id HAVING COUNT(*) > 2",
         "SELECT card_id FROM prices GROUP BY card_id HAVING COUNT(*) >= 2",
@@ -351,13 +344,6 @@ CASES: list[tuple[str, str, str, str, str]] = [
         "",
         "SELECT last_name FROM artists WHERE last_name = 'Rivera'",
         "SELECT first_name FROM artists WHERE last_name = 'Rivera'",
-    ),
-    (
-        "key_as_number",
-        "How many prices has Snow Fox?",
-        "",
-        "SELECT SUM(p.card_id) FROM prices p JOIN cards c ON c.id = p.card_id WHERE c.name = 'Snow Fox'",
-        "SELECT COUNT(p.card_id) FROM prices p JOIN cards c ON c.id = p.card_id WHERE c.name = 'Snow Fox'",
     ),
     (
         "lost_order",
@@ -398,9 +384,128 @@ CASES: list[tuple[str, str, str, str, str]] = [
         "lost_text",
         "How many cards were drawn by Dalia?",
         "",
-        "SELECT COUNT(*) FROM cards",
-        # Who is meant may be said by a number.
         "SELECT COUNT(*) FROM cards WHERE reprint = 1",
+        "SELECT COUNT(*) FROM cards WHERE reprint = (SELECT id FROM artists WHERE first_name LIKE 'Dalia%')",
+    ),
+    (
+        "lost_text",
+        "How many sets but the one from Alpha City are of Core?",
+        "Core refers to block = 'Core'",
+        "SELECT COUNT(*) FROM sets WHERE block = 'Core'",
+        # A code stands for the name.
+        "SELECT COUNT(*) FROM sets WHERE block = 'Core' AND code <> 'LEA'",
+    ),
+    (
+        "lost_number",
+        "Which cards were released before 2007/1/1?",
+        "",
+        "SELECT name FROM cards WHERE released < '1990-01-01'",
+        # Before a day is up to the day before.
+        "SELECT name FROM cards WHERE released <= '2006-12-31'",
+    ),
+    (
+        "lost_condition",
+        "How many cards came in the nineties?",
+        "in the nineties refers to released > = '1990-01-01' and released < '2000-01-01'",
+        "SELECT COUNT(*) FROM cards WHERE released > '1992-03-01'",
+        "SELECT COUNT(*) FROM cards WHERE strftime('%Y', released) BETWEEN '1990' AND '1999'",
+    ),
+    (
+        "lost_condition",
+        "Is Black Lotus black or white?",
+        "black refers to border = 'black'; white refers to border = 'white'",
+        "SELECT name FROM cards WHERE border = 'black'",
+        # It shows which.
+        "SELECT border FROM cards WHERE name = 'Black Lotus'",
+    ),
+    (
+        "lost_condition",
+        "How many dear black cards are there?",
+        "dear refers to price > 9 and border = 'white' or price > 7 and border = 'black'; "
+        "black refers to border = 'black'",
+        "SELECT COUNT(*) FROM cards WHERE price > 7",
+        "SELECT COUNT(*) FROM cards WHERE price > 7 AND border = 'black'",
+    ),
+    (
+        "lost_condition",
+        "How many inked black cards are there?",
+        "inked refers to border ! = 'white'",
+        "SELECT COUNT(*) FROM cards WHERE border IS NOT NULL",
+        # What is black is not white.
+        "SELECT COUNT(*) FROM cards WHERE border = 'black'",
+    ),
+    (
+        "lost_order",
+        "Who is the youngest artist?",
+        "",
+        "SELECT first_name FROM artists ORDER BY birthday LIMIT 1",
+        "SELECT first_name FROM artists ORDER BY date('now') - birthday LIMIT 1",
+    ),
+    (
+        "lost_measure",
+        "What is the ratio of black to white cards?",
+        "",
+        "SELECT SUM(border = 'black') * 100.0 / SUM(border = 'white') FROM cards",
+        "SELECT SUM(border = 'black') * 1.0 / SUM(border = 'white') FROM cards",
+    ),
+    (
+        "lost_measure",
+        "What is the difference between the highest and the lowest price?",
+        "",
+        "SELECT MAX(price), MIN(price) FROM cards",
+        "SELECT MAX(price) - MIN(price) FROM cards",
+    ),
+    (
+        "lost_measure",
+        "How many borders are there?",
+        "Only count distinct ones",
+        "SELECT COUNT(border) FROM cards",
+        "SELECT COUNT(DISTINCT border) FROM cards",
+    ),
+    (
+        "lost_output",
+        "Which card is the dearest?",
+        "",
+        "SELECT id FROM cards ORDER BY price DESC LIMIT 1",
+        "SELECT name FROM cards ORDER BY price DESC LIMIT 1",
+    ),
+    (
+        "lost_output",
+        "Which sets are of the block Core?",
+        "",
+        "SELECT id FROM sets WHERE block = 'Core'",
+        # A code of letters may be the name.
+        "SELECT code FROM sets WHERE block = 'Core'",
+    ),
+    (
+        "lost_output",
+        "How many cards are black? List their names.",
+        "",
+        "SELECT COUNT(*) FROM cards WHERE border = 'black'",
+        "SELECT name FROM cards WHERE border = 'black'",
+    ),
+    (
+        "never_true",
+        "How old were the artists in 2006?",
+        "",
+        "SELECT strftime('%Y', birthday) - strftime('%Y', released) FROM artists, cards WHERE released LIKE '2006%'",
+        "SELECT ABS(strftime('%Y', a.birthday) - strftime('%Y', '2006-01-01')) FROM artists a",
+    ),
+    (
+        "integer_division",
+        "Which borders are reprinted in more than 30 percent?",
+        "",
+        "SELECT border, SUM(reprint) * 100 / COUNT(*) FROM cards GROUP BY border",
+        "SELECT border FROM cards GROUP BY border HAVING SUM(reprint) * 100 / COUNT(*) > 30",
+    ),
+    (
+        "fan_out",
+        "",
+        "",
+        "SELECT c.border, AVG(c.price) FROM cards c JOIN prices p ON p.card_id = c.id GROUP BY c.border",
+        # Each card of a set is repeated once for each card of the set.
+        "SELECT c.set_code, AVG(c.price), MAX(d.price) FROM cards c JOIN cards d ON d.set_code = c.set_code "
+        "GROUP BY c.set_code",
     ),
 ]
 
@@ -427,6 +532,63 @@ async def test_a_rule_speaks_of_the_wrong_query_and_not_of_the_right_one(
     asked = AskedQuestion(question, rules)
     assert rule in await find_kinds(shop, wrong, asked)
     assert await find_kinds(shop, right, asked) == set()
+
+
+@pytest.mark.parametrize(
+    ("rule", "question", "rules", "query"),
+    [
+        # The rules define the superlative, and the average, by something else.
+        (
+            "lost_order",
+            "How many cards are in the best condition?",
+            "best condition refers to border = 'black'",
+            "SELECT COUNT(*) FROM cards WHERE border = 'black'",
+        ),
+        (
+            "lost_measure",
+            "How many cards cost an above average price?",
+            "above average price refers to price > 4",
+            "SELECT COUNT(*) FROM cards WHERE price > 4",
+        ),
+        # Days are counted from those that are named.
+        (
+            "unfounded_value",
+            "Which shop is open on the two days before Saturday?",
+            "",
+            "SELECT shop FROM prices WHERE shop IN ('Thursday', 'Friday')",
+        ),
+        # Nouns have capitals in German, and so has a word that asks.
+        ("lost_text", "Wie viele Karten haben einen Rahmen?", "", "SELECT COUNT(border) FROM cards WHERE reprint = 1"),
+        ("lost_text", "For black cards, List what they cost.", "", "SELECT price FROM cards WHERE border = 'black'"),
+        (
+            "lost_text",
+            "How many were released in December?",
+            "",
+            "SELECT COUNT(*) FROM cards WHERE released LIKE '%-12-%'",
+        ),
+        # A count alone is the answer, and so are ids.
+        (
+            "lost_output",
+            "How many cards are black? Give a number.",
+            "",
+            "SELECT COUNT(*) FROM cards WHERE border = 'black'",
+        ),
+        ("lost_output", "Which card ids are black?", "", "SELECT id FROM cards WHERE border = 'black'"),
+        ("lost_measure", "Does the border make a difference to the price?", "", "SELECT border, MAX(price) FROM cards"),
+    ],
+)
+async def test_a_right_query_that_looks_like_a_wrong_one(
+    shop: SqlTool, rule: str, question: str, rules: str, query: str
+) -> None:
+    assert rule not in await find_kinds(shop, query, AskedQuestion(question, rules))
+
+
+async def test_a_row_of_all_that_there_are_is_not_left_to_chance(shop: SqlTool) -> None:
+    query = "SELECT price FROM cards WHERE name = 'Snow Fox' LIMIT 1"
+    assert await find_kinds(shop, query, AskedQuestion()) == set()
+    assert await find_kinds(shop, query.replace("Snow Fox", "%o%").replace("=", "LIKE"), AskedQuestion()) == {
+        "limit_order"
+    }
 
 
 async def test_a_question_of_whole_numbers_means_their_division(shop: SqlTool) -> None:

@@ -8,8 +8,8 @@ what belongs together, it is meant.
     SELECT COUNT(*) FROM orders WHERE strftime('%m', placed) = '9' OR name = 'Ann%'
 
 holds two comparisons that are true of no row or hardly any: a month has two digits, and = takes % as a letter
-(never_true). So do two values of one column joined by AND, and a value that is compared with, divided by or taken from
-itself.
+(never_true). So do two values of one column joined by AND, a value that is compared with, divided by or taken from
+itself, and an age that is a birthday less a later date.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from decisor.types import Pitfall
 
 WIDTH_OF_FORMAT = {"%Y": 4, "%m": 2, "%d": 2, "%H": 2, "%M": 2, "%w": 1, "%j": 3, "%Y-%m": 7, "%Y-%m-%d": 10}
 """Characters that strftime returns for a format."""
+
+
+BIRTH = re.compile(r"birth|born|dob\b", re.I)
 
 
 async def and_or(rule_input: RuleInput) -> list[Pitfall]:
@@ -59,6 +62,17 @@ async def never_true(rule_input: RuleInput) -> list[Pitfall]:
     for node in rule_input.find(exp.Div, exp.Sub, exp.EQ, exp.NEQ, exp.GT, exp.LT):
         if first_factor(node.this) == first_factor(node.expression) and not isinstance(node.this, exp.Literal):
             pitfalls.append(rule_input.pitfall("never_true", node, "{} has the same value on both sides."))
+    for node in rule_input.find(exp.Sub):
+        if isinstance(node.find_ancestor(exp.Abs, exp.Select), exp.Abs):
+            continue
+        births = [
+            [bool(BIRTH.search(column.name)) for column in side.find_all(exp.Column)]
+            for side in (node.this, node.expression)
+        ]
+        is_later = node.expression.find(exp.Column, exp.CurrentTimestamp, exp.CurrentDate) is not None
+        if births[0] and all(births[0]) and is_later and not any(births[1]):
+            text = "{} takes a later date from a birthday: an age below zero. Write the later date first."
+            pitfalls.append(rule_input.pitfall("never_true", node, text))
     for block in rule_input.blocks:
         pitfalls += find_two_values(block, rule_input)
     if rule_input.dialect.name == "sqlite":

@@ -89,5 +89,8 @@ def is_intended_division(block: SelectBlock, node: Expr) -> bool:
     if isinstance(around, exp.Floor | exp.Trunc) or (isinstance(around, exp.Cast) and WHOLE.match(around.to.sql())):
         return True
     dividend, divisor = node.this.unnest(), node.expression.unnest()
+    # hits * 100 / tries > 30: what is dropped is less than one of a hundred.
+    if isinstance(around, exp.GT | exp.GTE | exp.LT | exp.LTE) and isinstance(dividend, exp.Mul):
+        return any(factor.name in ("100", "1000") for factor in (dividend.this, dividend.expression))
     is_constant = isinstance(dividend, exp.Literal) and isinstance(divisor, exp.Literal)
     return is_constant and divisor.name not in ("", "0") and int(dividend.name) % int(divisor.name) == 0

@@ -188,8 +188,23 @@ async def find_multiplication(term: AggregateTerm, stored: StoredData) -> Multip
         roots = [] if isinstance(term.call, exp.Count) else roots
     if roots:
         multipliers = await term.multipliers_of(roots, stored)
+        if isinstance(term.call, exp.Avg) and repeats_evenly(term, multipliers):
+            return None
         return Multiplication(roots, multipliers) if multipliers else None
     return await find_counted_combinations(term, stored)
+
+
+def repeats_evenly(term: AggregateTerm, multipliers: Sequence[FromItem]) -> bool:
+    """Return whether sources repeat all rows of a group alike, for what they are joined by is fixed in a group."""
+    compared = [
+        *(home.origins_of_value(condition) for home, condition in term.block.conditions),
+        *term.block.equal_columns,
+    ]
+    for origins in compared:
+        rest = [origin for origin in origins if origin.source not in multipliers]
+        if len(rest) < len(origins) and not term.block.determines(term.fixed, rest):
+            return False
+    return True
 
 
 def own_sources(block: SelectBlock, origins: frozenset[FromColumn]) -> list[FromItem]:

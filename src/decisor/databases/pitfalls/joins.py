@@ -165,7 +165,9 @@ async def idle_table(rule_input: RuleInput) -> list[Pitfall]:
             if source not in await find_multipliers(block, others, (), (), rule_input.stored):
                 continue
             text = f"Is {source.name} needed? Nothing of it is used, and the join repeats or drops rows."
-            node = next((table for table in block.nodes.find(exp.Table) if table.name == source.name), select)
+            node = next(
+                (table for table in block.nodes.find(exp.Table) if table.name.lower() == source.name.lower()), select
+            )
             pitfalls.append(rule_input.pitfall("idle_table", node, text, "ask"))
     return pitfalls
 

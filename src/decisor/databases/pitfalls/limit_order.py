@@ -31,11 +31,10 @@ async def check_limit_order(block: SelectBlock, rule_input: RuleInput) -> str:
         return ""
     rows = most + (literal_row_count(select.args.get("offset")) or 0)
     if select.args.get("order") is None:
-        if not is_outermost:
-            query = f"SELECT 1 FROM ({block.statement.write(without_limit(select))}) AS q LIMIT 1 OFFSET {rows}"
-            table = await rule_input.stored.rows(add_with_clause(block, query))
-            if table is not None and not table.rows:
-                return ""
+        query = f"SELECT 1 FROM ({block.statement.write(without_limit(select))}) AS q LIMIT 1 OFFSET {rows}"
+        table = await rule_input.stored.rows(add_with_clause(block, query))
+        if table is not None and not table.rows:
+            return ""
         return f"LIMIT {most} without ORDER BY: which rows it keeps is left to chance. Say by what order."
     if most and not is_order_total(block) and await has_tie_at_cut(block, rows, rule_input):
         return (

@@ -4,7 +4,12 @@
     SELECT name FROM suppliers
 
 has no order and no limit; ORDER BY price DESC would be the wrong way round (lost_order). A question for an average or a
-percentage wants AVG or a division (lost_measure).
+percentage wants AVG or a division (lost_measure), and one for a ratio no * 100.
+
+    question: Who has the highest score?
+    SELECT player_id FROM results ORDER BY score DESC LIMIT 1
+
+shows a key in place of the name, and a count alone does not list what is counted (lost_output).
 """
 
 from __future__ import annotations
@@ -13,7 +18,11 @@ import re
 
 from sqlglot import Expr, exp
 
+from decisor.databases.pitfalls.blocks import SelectBlock, find_column
+from decisor.databases.pitfalls.conditions import BIRTH
+from decisor.databases.pitfalls.joins import is_whole_key, kind_of_type
 from decisor.databases.pitfalls.rule import RuleInput
+from decisor.databases.schema_search import name_words
 from decisor.types import Pitfall
 
 AT_LEAST = re.compile(r"\bat (?:most|least)\b|\bmost recent\b|\b(?:maxi|mini)mum\b", re.I)
@@ -26,6 +35,10 @@ SORTED = re.compile(
     r"|\b(?P<up>ascending|increasing|alphabetical|lexicographical|(?:small|low)est to (?:largest|highest))\b",
     re.I,
 )
+AGE = re.compile(r"\b(?:(?P<most>young(?:est|er))|(?P<least>old(?:est|er)|eldest))\b(?! than)", re.I)
+"""By a date of birth: the youngest has the last one."""
+RANKED = r"\b(?:max|min|rank\w*|order|high\w*|low\w*|most|least|old\w*|young\w*|larg\w*)\b"
+"""In a definition by what comes first."""
 RANK_NAME = re.compile(r"rank|position|place|level|grade", re.I)
 NUMBER_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 COUNTED = rf"(?P<count>{'|'.join(NUMBER_WORDS[2:])}|\d\d?)"
@@ -33,9 +46,25 @@ TOP = re.compile(
     rf"\b(?:top|first|{MOST}|{LEAST}|{EITHER})\s+{COUNTED}\b(?!\s+(?:second|minute|hour|day|week|month|quarter|year))",
     re.I,
 )
+NUMBERED = re.compile(r"\b(?:ids?|numbers?|codes?|keys?|identif\w+|counts?|how many|links?|no\.)", re.I)
+"""Words for keys."""
+NAME = re.compile(r"name|title", re.I)
+ID = re.compile(r"id$|^id_|_key$", re.I)
+COUNT_AND_LIST = re.compile(
+    r"^how many\b.*[?.,;]\s*(?:and |please |also )*(?:list|name|state|give|show|provide)\s+(?:out )?"
+    r"(?:them\b|their\b|(?:the )?(?:\w+ ){0,2}(?:ids?|names?|titles?)\b)",
+    re.I | re.S,
+)
 STORED_MEASURE = re.compile(r"perc|pct|\bratio|ratio\b|rate\b|share\b|av(?:g|er)")
 """In the name of a column that holds what would else be computed."""
 DISTINCT = re.compile(r"\b(?:how many|number of|count)\b.*?\b(?:different|distinct|unique)\b", re.I)
+DISTINCT_RULE = re.compile(r"\bdistinct\b|\bwithout repet|\b(?:number of|count) \w* ?(?:different|unique)\b", re.I)
+DIFFERENCE = re.compile(
+    r"\b(?<!\ba )(?<!\bany )difference\b|\bhow (?:much|many) (?:more|less|fewer|higher|lower)\b", re.I
+)
+RATIO = re.compile(r"\bratio\b", re.I)
+PERCENTAGE = re.compile(r"percent|%|\b100\b", re.I)
+AVERAGE = re.compile(r"\baverage\b", re.I)
 OF_AVERAGE = re.compile(r"\b(?:average|mean|per|total number)\b", re.I)
 STORED_EXTREME = re.compile(r"(?:\b|_)(?:high|lowest|low_|max|min_|best|peak)")
 RANKING = (exp.Order, exp.Max, exp.Min, exp.Window, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.All, exp.ArgMax, exp.ArgMin)
@@ -48,6 +77,8 @@ async def lost_order(rule_input: RuleInput) -> list[Pitfall]:
     wish = AT_LEAST.sub(" ", asked.text)
     names = " ".join(rule_input.used_columns)
     words = [] if STORED_EXTREME.search(names) else list(SUPERLATIVE.finditer(wish))
+    # "The most serious refers to level = 1" is a condition.
+    words = [word for word in words if not asked.defines(word[0], RANKED)]
     if words and not rule_input.is_in_any(*RANKING):
         text = f"The question asks for the {words[0][0].lower()}, and the query neither sorts nor compares."
         return [Pitfall("lost_order", text, strength="ask")]
@@ -82,6 +113,8 @@ def find_wrong_direction(rule_input: RuleInput, words: list[re.Match[str]]) -> l
         return []
     node, takes_most = ends[0]
     name = column.name if (column := node.find(exp.Column)) else ""
+    if BIRTH.search(name) and node.find(exp.Sub) is None:
+        words = list(AGE.finditer(rule_input.asked.text))
     directions = {bool(word["most"]) if word.lastgroup else None for word in words}
     # The highest rank is the first.
     if len(directions) != 1 or directions & {None, takes_most} or RANK_NAME.search(name):
@@ -111,11 +144,19 @@ async def lost_measure(rule_input: RuleInput) -> list[Pitfall]:
     names = " ".join(rule_input.used_columns)
     if STORED_MEASURE.search(names):
         return []
-    if re.search(r"\baverage\b", asked.text, re.I) and not rule_input.is_in_any(exp.Avg, exp.Div):
+    is_average = AVERAGE.search(asked.text) and not asked.defines("average", r"\b(?:avg|average|divide|sum|count)\b|/")
+    if is_average and not rule_input.is_in_any(exp.Avg, exp.Div):
         text = "The question asks for an average, and no query computes one."
     elif re.search(r"\bpercent(?:age)?\b", asked.text, re.I) and not rule_input.is_in_any(exp.Div):
         text = "The question asks for a percentage, and no query divides."
-    if not text and DISTINCT.search(asked.text) and rule_input.has(exp.Count):
+    elif DIFFERENCE.search(asked.text) and not rule_input.is_in_any(exp.Sub, exp.Neg):
+        text = "The question asks for a difference, and no query subtracts."
+    elif RATIO.search(asked.text) and not PERCENTAGE.search(f"{asked.text} {asked.rules}") and rule_input.has(exp.Div):
+        factors = [side for product in rule_input.find(exp.Mul) for side in (product.this, product.expression)]
+        if any(side.name in ("100", "100.0") for side in factors):
+            text = "The question asks for a ratio, and the query computes a percentage."
+    is_counted = not text and rule_input.has(exp.Count)
+    if is_counted and (DISTINCT.search(asked.text) or DISTINCT_RULE.search(asked.rules)):
         columns = [count for count in rule_input.find(exp.Count) if isinstance(count.this, exp.Column)]
         if columns and not rule_input.is_in_any(exp.Distinct, exp.Group, exp.Union):
             text = f"The question asks for different ones, and {rule_input.shorten(columns[0])} counts each row."
@@ -123,3 +164,36 @@ async def lost_measure(rule_input: RuleInput) -> list[Pitfall]:
     if not text and is_total and rule_input.has(exp.Avg) and not rule_input.is_in_any(exp.Sum, exp.Count):
         text = "The question asks for a total, and the query computes an average."
     return [Pitfall("lost_measure", text, strength="ask")] if text else []
+
+
+async def lost_output(rule_input: RuleInput) -> list[Pitfall]:
+    select, asked = rule_input.tree, rule_input.asked
+    block = rule_input.statement.blocks.get(id(select))
+    if not asked or block is None or not rule_input.is_answer:
+        return []
+    values = [item.unalias() for item in block.select.expressions]
+    if len(values) == 1 and isinstance(values[0], exp.Count) and not block.groups and COUNT_AND_LIST.search(asked.text):
+        text = "The question asks how many and which, and the query only counts."
+        return [rule_input.pitfall("lost_output", values[0], text, "ask")]
+    if NUMBERED.search(asked.text) or not all(is_key_of_name(value, block, rule_input) for value in values):
+        return []
+    text = "The question asks for what is named, and {} is only its key."
+    return [rule_input.pitfall("lost_output", values[0], text, "ask")]
+
+
+def is_key_of_name(value: Expr, block: SelectBlock, rule_input: RuleInput) -> bool:
+    """Return whether an output is a key that neither question nor rules name, of a table that has names."""
+    origin = block.source_column(value)
+    table = origin.source.table if origin else None
+    column = find_column(origin) if origin else None
+    is_named = column is not None and name_words(column.name) <= rule_input.asked.all_stems
+    # A code of letters may be read as a name.
+    is_id = column is not None and (ID.search(column.name) or kind_of_type(column) == "number")
+    if origin is None or table is None or is_named or not is_id:
+        return False
+    links, place = rule_input.catalog.links, (table.name.lower(), origin.column)
+    home = next(
+        (known for known in rule_input.catalog.tables.values() if known.name.lower() == links.root(place)[0]), table
+    )
+    is_key = is_whole_key(column, table) or place in {*links.target_of, *links.target_of.values()}
+    return is_key and any(NAME.search(column.name) for column in home.columns)

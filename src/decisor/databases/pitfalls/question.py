@@ -43,11 +43,12 @@ PERIOD_UNIT = re.compile(
 )
 DATE = re.compile(r"\b(\d{1,4})[/.-](\d{1,2})[/.-](\d{1,4})\b")
 QUOTED = re.compile(r"(?<!\w)(?:\"([^\"]{2,80})\"|'([^'\"]{2,80})'(?!\w)|“([^”]{2,80})”)")
+PROPER_NAME = re.compile(r"(?<=[a-z,0-9] )[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*\b(?! ?\d)")
 VALUE = re.compile(r"(?<!\w)'(?:[^']|'(?=\w)|'')+'(?!\w)|\"[^\"]+\"|\b\d{4,8}\b")
 COLUMN = r"(?P<column>`[^`]+`|\"[^\"]+\"|[A-Za-z_]\w*)"
 LITERAL = r"'(?:[^']|'')*'(?!\w)|\"[^\"]*\"|[-+]?\d+(?:\.\d+)?\b|null\b"
 CONDITION = re.compile(
-    rf"{COLUMN}\s*(?P<sign>>=|<=|!=|<>|>|<|=|\bis\s+not\b|\bis\b|\blike\b)\s*(?P<value>{LITERAL})", re.I
+    rf"{COLUMN}\s*(?P<sign>> ?=|< ?=|! ?=|<>|>|<|=|\bis\s+not\b|\bis\b|\blike\b)\s*(?P<value>{LITERAL})", re.I
 )
 RANGE = re.compile(rf"{COLUMN}\s+(?P<sign>between)\s+(?P<value>{LITERAL})\s+and\s+(?P<end>{LITERAL})", re.I)
 CLAUSE_END = re.compile(r";|\n|(?<=[a-z'\")])\.\s")
@@ -56,6 +57,13 @@ DEFINES = re.compile(
 )
 
 
+CALENDAR = frozenset(
+    stemmed_words(
+        """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+        september october november december"""
+    )
+)
+"""Days and months, from which others are counted."""
 MAX_STATEMENTS = 100
 
 
@@ -119,13 +127,29 @@ class AskedQuestion:
         return " ".join(f"{self.text} {self.rules} {self.vocabulary}".split()).lower()
 
     @cached_property
+    def unquoted(self) -> str:
+        """The question without the texts that it puts into quotes."""
+        return QUOTED.sub(" ", self.text)
+
+    @cached_property
     def numbers(self) -> tuple[float, ...]:
         """Numbers of the question that a query should hold."""
         return tuple(
             float(match[1].replace(",", ""))
-            for match in NUMBER.finditer(QUOTED.sub(" ", self.text))
-            if not PERIOD_UNIT.match(QUOTED.sub(" ", self.text), match.end())
+            for match in NUMBER.finditer(self.unquoted)
+            if not PERIOD_UNIT.match(self.unquoted, match.end())
         )
+
+    @cached_property
+    def dates(self) -> tuple[tuple[str, float], ...]:
+        """Dates of the question, each with its year."""
+        years = ((match[0], float(max(match[1], match[3], key=len))) for match in DATE.finditer(self.unquoted))
+        return tuple((day, year) for day, year in years if 999 < year < 2_200)
+
+    @cached_property
+    def proper_names(self) -> tuple[str, ...]:
+        """Proper names of the question, outside quotes and within its sentences."""
+        return tuple(PROPER_NAME.findall(self.unquoted))
 
     def rewrite(self, number: float) -> set[float]:
         """Return the numbers by which the rules write a number: "of 2012 refers to Between 201201 and 201212"."""
@@ -160,13 +184,25 @@ class AskedQuestion:
                 r"\b(?:divide|subtract|percentage|ratio|proportion|average|difference)\b|/", f"{head} {body}", re.I
             ):
                 continue
+            # Of "a > 8 and sex = 'M' or a > 6 and sex = 'F'" the question decides which part holds.
+            if any(len(CONDITION.findall(part)) > 1 for part in re.split(r"\bor\b", body, flags=re.I)[1:]):
+                continue
             for match in (*CONDITION.finditer(body), *RANGE.finditer(body)):
-                column, sign = match["column"].strip('`"').lower(), " ".join(match["sign"].lower().split())
+                column, sign = (
+                    match["column"].strip('`"').lower(),
+                    " ".join(match["sign"].lower().replace(" =", "=").split()),
+                )
                 for value in (match["value"], match.groupdict().get("end")):
                     if value is not None:
                         text = None if value.lower() == "null" else value.strip("'\"").replace("''", "'")
                         found.append(StatedCondition(column, sign, text, value[0] in "'\"", match[0].strip()))
         return tuple(found)
+
+    def defines(self, word: str, computed: str) -> bool:
+        """Return whether the rules define words of the question that have this one, and not by such a computation."""
+        return any(
+            word.lower() in head.lower() and not re.search(computed, body, re.I) for head, body in self.relevant_clauses
+        )
 
     def names_table(self, names: Iterable[str]) -> bool:
         """Return whether the question or its rules name one of these tables."""

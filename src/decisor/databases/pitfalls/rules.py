@@ -12,24 +12,26 @@ import sqlglot
 from sqlglot import Expr, exp
 from sqlglot.errors import SqlglotError
 
-from decisor.databases.pitfalls.bounds import lost_bound
+from decisor.databases.pitfalls.columns import twin_column, ungrouped_column
 from decisor.databases.pitfalls.conditions import and_or, never_true
 from decisor.databases.pitfalls.division import integer_division
 from decisor.databases.pitfalls.fan_out import fan_out
-from decisor.databases.pitfalls.groups import ungrouped_column
 from decisor.databases.pitfalls.joins import idle_table, keyless_join
-from decisor.databases.pitfalls.keys import key_as_number
 from decisor.databases.pitfalls.limit_order import limit_order
-from decisor.databases.pitfalls.lost_conditions import lost_condition, lost_number, lost_text, unmet_question
+from decisor.databases.pitfalls.lost_conditions import (
+    lost_bound,
+    lost_condition,
+    lost_number,
+    lost_text,
+    unmet_question,
+)
 from decisor.databases.pitfalls.not_in import not_in_nulls
-from decisor.databases.pitfalls.outputs import lost_measure, lost_order
+from decisor.databases.pitfalls.outputs import lost_measure, lost_order, lost_output
 from decisor.databases.pitfalls.question import QuestionLog
 from decisor.databases.pitfalls.rule import SECONDS, Rule, RuleInput, StoredData
 from decisor.databases.pitfalls.statement import Catalog, QueryReader, StatementTooComplex, build_catalog
-from decisor.databases.pitfalls.stored_values import unstored_value
 from decisor.databases.pitfalls.text_dates import text_dates
-from decisor.databases.pitfalls.twins import twin_column
-from decisor.databases.pitfalls.values import misspelt_value, unfounded_value
+from decisor.databases.pitfalls.values import misspelt_value, unfounded_value, unstored_value
 from decisor.databases.schema import WIDE, TableInfo
 from decisor.databases.schema_search import CheckQuery
 from decisor.errors import ToolError
@@ -49,7 +51,6 @@ RULES: tuple[Rule, ...] = (
     and_or,
     never_true,
     ungrouped_column,
-    key_as_number,
     twin_column,
     misspelt_value,
     unfounded_value,
@@ -59,6 +60,7 @@ RULES: tuple[Rule, ...] = (
     lost_text,
     lost_order,
     lost_measure,
+    lost_output,
     unmet_question,
 )
 QUERY = re.compile(r"[\s(]*(--|/\*|SELECT\b|WITH\b|FROM\b)", re.I)

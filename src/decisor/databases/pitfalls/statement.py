@@ -32,7 +32,7 @@ from decisor.databases.pitfalls.blocks import (
     split_conjuncts,
 )
 from decisor.databases.schema import TableInfo
-from decisor.databases.schema_search import weigh_words
+from decisor.databases.schema_search import name_words, weigh_words
 from decisor.sandbox.access import query_of_view
 from decisor.sandbox.dialect import Dialect, FullName, Naming, add_schemas_to_query, build_naming
 from decisor.types import Value
@@ -98,6 +98,14 @@ class Catalog:
         """The words of all names, comments and sample values."""
         words = dict.fromkeys(word for table in self.tables.values() for word in weigh_words(table))
         return f" {' '.join(words)} "
+
+    @cached_property
+    def descriptions(self) -> str:
+        """The words of all names and comments, without sample values."""
+        texts = [text for table in self.tables.values() for text in (table.name, table.comment)]
+        columns = [column for table in self.tables.values() for column in table.columns]
+        texts += [text for column in columns for text in (column.name, column.comment)]
+        return f" {' '.join(dict.fromkeys(word for text in texts for word in name_words(text)))} "
 
     @cached_property
     def column_names(self) -> Mapping[str, str]:
