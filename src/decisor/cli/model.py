@@ -272,29 +272,6 @@ def print_model_schema() -> None:
     print(json.dumps(MODEL_FILE.json_schema("Decisor's decision model"), indent=2))
 
 
-@app.command("upgrade")
-def upgrade_model(
-    file: FileOf,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="File to write; default: print.")] = None,
-) -> None:
-    """Convert a decision model of format 2 to format 3."""
-    from decisor.decision_models.file import read_model_text
-    from decisor.decision_models.second_form import upgrade_text
-    from decisor.system.structured_files import FileFault
-
-    try:
-        text = upgrade_text(read_model_text(file))
-    except FileFault as error:
-        raise SetupError(f"{file}: {error}") from error
-    if out is None:
-        print(text, end="")
-        return
-    if out.exists():
-        raise SetupError(f"{out} already exists. Name another --out file.")
-    out.write_text(text, encoding="utf-8")
-    print(f"Written: {out}. Compare both: decisor model rank FILE --db URL", file=sys.stderr)
-
-
 def show_rank_progress() -> Callable[[int, int], None] | None:
     """Return a function that writes progress over one line; None if standard error is no terminal."""
     if not sys.stderr.isatty():
