@@ -286,7 +286,7 @@ class OpenModel:
                 for (measure, part), values in known.parts.items()
             )
         else:
-            limit = min(self._longest(1), self._bounded(seconds))
+            limit = min(self._longest(), self._bounded(seconds))
             rows = self.job("present", {"scenario": scenario, "changes": changes}, limit).rows
         found: dict[str, dict[str, float] | None] = {}
         for name, part, value in rows:
@@ -299,7 +299,7 @@ class OpenModel:
 
     def count_updated_rows(self, changes: str) -> list[tuple[int, int]]:
         """Return how many rows each UPDATE changes, and how many its table has. Raises ToolError if one is refused."""
-        rows = self.job("touched", {"text": changes}, self._longest(1)).rows
+        rows = self.job("touched", {"text": changes}, self._longest()).rows
         return [(int(str(count)), int(str(whole))) for count, whole in rows]
 
     def statement_counts(self) -> tuple[int, int]:
@@ -347,7 +347,7 @@ class OpenModel:
         if left <= 0:
             return TIME_OVER
         places = self.candidates.places
-        began, longest = time.monotonic(), self._longest(len(part))
+        began, longest = time.monotonic(), self._longest()
         try:
             reply = self.job("outcomes", {"candidates": [places[one] for one in part], **wish}, min(longest, left))
         # The limit of the run ended the request, not that of its statements: what is known is kept.
@@ -370,7 +370,7 @@ class OpenModel:
             wanted = max(min(wanted, 4 * count), SMALL // max(self.rows, 1))
         self.size = max(1, min(wanted, most))
 
-    def _longest(self, count: int) -> float:
+    def _longest(self) -> float:
         """Return the seconds that a request may take in all."""
         statements = len(self.model.statements()) + 3
         return self.model.seconds * max(LONGEST, statements)
@@ -489,7 +489,7 @@ def find_changed_arguments(model: OpenModel) -> Iterator[ArgumentChange]:
         recorded = [plain_arguments(one, row) for row in one.values]
         new = [row for row in today[name] if row not in recorded]
         for row in [row for row in recorded if row not in today[name]]:
-            counts = [count_equal_cells(row, other) for other in new]
+            counts = [sum(key in other and other[key] == cell for key, cell in row.items()) for other in new]
             same = new[counts.index(max(counts))] if new else None
             if same is None or not (max(counts) or len(recorded) == len(today[name]) == 1):
                 yield ArgumentChange(name, format_cells(row), "")
@@ -503,10 +503,6 @@ def plain_arguments(function: FunctionTable, row: Mapping[str, Value]) -> Mappin
     """Return the arguments of a row, without what the function gave, and with numbers of 12 digits."""
     cells = {key: cell for key, cell in row.items() if key not in function.gives}
     return {key: float(f"{cell:.12g}") if isinstance(cell, float) else cell for key, cell in cells.items()}
-
-
-def count_equal_cells(row: Mapping[str, Value], other: Mapping[str, Value]) -> int:
-    return sum(key in other and other[key] == cell for key, cell in row.items())
 
 
 def format_cells(row: Mapping[str, Value]) -> str:

@@ -134,7 +134,6 @@ def solve_model(
     seconds: float = SOLVE_SECONDS,
     scenario: str = "",
     changes: str = "",
-    forced: Sequence[tuple[str, int, float]] = (),
     required: Sequence[tuple[str, bool]] = (),
     excluded: Sequence[Iterable[int]] = (),
     stepped: bool = False,
@@ -142,7 +141,6 @@ def solve_model(
     """Find the best plan with the solver.
 
     Args:
-        forced: triples of table, row and amount.
         required: names of rows, each with whether it is to be in the plan or out of it.
         excluded: choices of the first table, by rows, that may not come out.
         stepped: solve the rows that bind most again with one more, if there are whole numbers.
@@ -151,7 +149,7 @@ def solve_model(
         ToolError: the model is not linear or a query fails (with its line), or the plan breaks a rule.
         SetupError: the solver is not installed.
     """
-    request = {"forced": list(forced), "required": list(required), "excluded": list(map(list, excluded))}
+    request = {"required": list(required), "excluded": list(map(list, excluded))}
     plan = propose(model, seconds, scenario, changes, **request, stepped=stepped)
     check_plan(model, plan)
     return plan
@@ -266,11 +264,6 @@ def describe_rules(model: OpenModel, plan: SolvedPlan) -> Iterator[str]:
         yield f"{name}: {format_count(count, 'amount')} at 0 would have to be {better} by more than: {near}{held}"
 
 
-def build_plan(model: OpenModel, plan: SolvedPlan) -> AmountPlan:
-    """Build the value of a plan that people see."""
-    return AmountPlan(tuple(plan.tables.values()), tuple(describe_rules(model, plan)))
-
-
 def name_other_plan(best: SolvedPlan, other: SolvedPlan, number: int) -> str:
     """Return a name for another plan than the best, by how it differs if both are too large for a name."""
     if other.name() != best.name():
@@ -359,7 +352,7 @@ def rank_solved(
         compared=len(options),
         stopped=stopped,
         method=method,
-        plan=build_plan(model, best),
+        plan=AmountPlan(tuple(best.tables.values()), tuple(describe_rules(model, best))),
         parts=compare_parts(first.name, best.parts_of(first.name), parts),
         today=None if scenario or changes else first.now,
         near=describe_near(model.model, figures["bound"], "plans") if first.within and not stopped else "",

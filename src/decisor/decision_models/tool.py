@@ -29,7 +29,6 @@ from decisor.decision_models.analyses import (
     build_cited_records,
     compare_decisions,
     describe_turns,
-    resolve_condition,
     turn_rows,
 )
 from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
@@ -163,13 +162,6 @@ def describe_fragment(fragment: Fragment) -> str:
     parameters = [f"{name} = {value}" for name, value in fragment.parameter.items()]
     others = [f"{kind} {name}" for kind in ("table", "unknown") for name in getattr(fragment, kind)]
     return "; ".join([*filter(None, [" ".join(fragment.change.split())]), *parameters, *others, *rules])
-
-
-def answer_solved_change(model: OpenModel, wish: WhatIfWish, seconds: float) -> Observation:
-    """Answer the decision on changed data for a model of the solver."""
-    scenario, text, what = resolve_condition(model, wish)
-    now, then = rank_or_explain(model, seconds), rank_or_explain(model, seconds, scenario, text)
-    return compare_decisions(model, now, then, what)
 
 
 def answer_solved_why(model: OpenModel, wish: WhatIfWish, seconds: float) -> Observation:
@@ -410,7 +402,9 @@ class ModelTool:
         if not model.model.choice:
             match wish.kind:
                 case "change" | "scenario":
-                    return answer_solved_change(model, wish, seconds)
+                    scenario, text, what = analyses.resolve_condition(model, wish)
+                    now, then = rank_or_explain(model, seconds), rank_or_explain(model, seconds, scenario, text)
+                    return compare_decisions(model, now, then, what)
                 case "why":
                     return answer_solved_why(model, wish, seconds)
                 case "turning points":
