@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
-from decisor.decision_models.client import MORE_SECONDS, OpenModel, Progress, TimeOver
+from decisor.decision_models.candidates import explain_broken_rule, format_cells
+from decisor.decision_models.client import MORE_SECONDS, OpenModel, TimeOver
 from decisor.decision_models.copies import Copy
 from decisor.decision_models.outcomes import Outcomes, measure_lead
 from decisor.decision_models.schema import DecisionModel, list_deciding
@@ -288,7 +288,6 @@ def rank_model(
     scenario: str = "",
     changes: str = "",
     seconds: float = float("inf"),
-    progress: Progress | None = None,
 ) -> Ranking:
     """Rank the candidates of an open model, best first by the first measure.
 
@@ -300,9 +299,7 @@ def rank_model(
         ToolError: a statement fails, or one by one gives other outcomes than all at once.
     """
     until = time.monotonic() + seconds
-    outcomes = model.outcomes(
-        candidates, scenario=scenario, changes=changes, seconds=seconds, most=1, progress=progress
-    )
+    outcomes = model.outcomes(candidates, scenario=scenario, changes=changes, seconds=seconds, most=1)
 
     def left() -> float:
         return until - time.monotonic()
@@ -322,7 +319,7 @@ def rank_model(
         return ranking
     few = choose_contenders(outcomes)
     try:
-        shaken = model.trials(few, trials, scenario=scenario, changes=changes, seconds=left(), progress=progress)
+        shaken = model.trials(few, trials, scenario=scenario, changes=changes, seconds=left())
     # Whatever the trials fail on, the ranking itself is finished.
     except (ToolError, TimeOver) as error:
         return replace(ranking, stopped=f"No trial was finished: {error}".rstrip("."))
@@ -343,7 +340,7 @@ def describe_unjudged_rows(
     candidate = int(outcomes.candidates[place])
     for name, reason in model.unjudged(candidate, scenario, changes, seconds).items():
         rule = model.model.rule(name)
-        row = ", ".join(f"{key} {format_rule_value(value)}" for key, value in reason.rows[0].items())
+        row = format_cells(reason.rows[0])
         more = f" (and {format_count(reason.count - 1, 'more row')})" if reason.count > 1 else ""
         yield (
             f"rule.{name}: {rule.must or rule.never} is NULL for {model.candidates.name(candidate)} in the row {row}"

@@ -31,7 +31,7 @@ from decisor.decision_models.analyses import (
     describe_turns,
     turn_rows,
 )
-from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
+from decisor.decision_models.candidates import explain_broken_rule, format_cells
 from decisor.decision_models.client import OpenModel
 from decisor.decision_models.optimize import (
     SOLVE_SECONDS,
@@ -298,11 +298,7 @@ def show_certainty(model: OpenModel) -> Iterator[str]:
 
 
 def format_row_cells(row: object) -> str:
-    return (
-        ", ".join(f"{key} {format_rule_value(value)}" for key, value in row.items())
-        if isinstance(row, dict)
-        else str(row)
-    )
+    return format_cells(row) if isinstance(row, dict) else str(row)
 
 
 def join_sql_lines(sql: str) -> str:

@@ -70,8 +70,8 @@ class WorldQuestion:
     difficulty: Difficulty
 
 
-def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float = 1e-6) -> Iterator[WorldQuestion]:
-    """Yield one question per country, in random order, if one node is best by at least ``margin``."""
+def find_trade_questions(world: Trade, rng: np.random.Generator) -> Iterator[WorldQuestion]:
+    """Yield one question per country, in random order, if one node is best by a margin of 1e-6."""
     for country in rng.permutation(len(world.countries)).tolist():
         home = int(world.home[country])
         steps = count_steps_home(world, home)
@@ -86,7 +86,7 @@ def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float =
         # Placing it where nothing changes is a decision too, so it competes for the second place.
         best, second = ranked[0], max(ranked[1][0], still)
         gap = (best[0] - second) / best[0]
-        if gap < margin:
+        if gap < 1e-6:
             continue
         upstream = np.array(reaches)
         node = int(world.at[best[1]])
@@ -95,8 +95,8 @@ def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float =
         yield WorldQuestion(country, world.nodes[node], Difficulty(differ, gap, steps[node], inputs))
 
 
-def find_supply_questions(world: Supply, rng: np.random.Generator, margin: float = 1e-8) -> Iterator[WorldQuestion]:
-    """Yield one question per goods, in random order, if one building is best by at least ``margin``.
+def find_supply_questions(world: Supply, rng: np.random.Generator) -> Iterator[WorldQuestion]:
+    """Yield one question per goods, in random order, if one building is best by a margin of 1e-8.
 
     The building must make the goods.
     """
@@ -106,7 +106,7 @@ def find_supply_questions(world: Supply, rng: np.random.Generator, margin: float
         makers = world.supplier[world.supplied == goods]
         gap = float((second[goods] - best[goods]) / second[goods])
         # As in the release: the winner supplies the goods and brings its price below the published one.
-        if len(makers) < 2 or building not in makers or gap < margin or best[goods] >= world.current_price[goods]:
+        if len(makers) < 2 or building not in makers or gap < 1e-8 or best[goods] >= world.current_price[goods]:
             continue
         hops, inputs = _count_inputs(world, goods)
         yield WorldQuestion(goods, int(world.ids[building]), Difficulty(int(differ[goods]), gap, hops, inputs))
