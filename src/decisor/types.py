@@ -6,7 +6,6 @@ decision. The protocols name the methods that others have to have; see ``runtime
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
@@ -319,20 +318,6 @@ class Turn:
     factor: float | None
     winner: str = ""
     why: str = ""
-
-    @property
-    def percent(self) -> float:
-        """The change of the input.
-
-        >>> round(Turn("units", 1.0513).percent, 2)
-        5.13
-        """
-        return ((self.factor or 1.0) - 1) * 100
-
-    @property
-    def distance(self) -> float:
-        """Size of the change: half and double are equally far from 1."""
-        return abs(math.log(self.factor or 1.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from decisor.graphs.cypher import CypherTool
 from decisor.lab.dqa import building, locating
 from decisor.lab.dqa import worlds as dumps
 from decisor.lab.dqa.databases import load_database
-from decisor.lab.dqa.rows import BUILDING, LOCATING, read_world_tables, recognise_model
+from decisor.lab.dqa.models import recognise_model
+from decisor.lab.dqa.rows import BUILDING, LOCATING, read_world_tables
 from decisor.lab.dqa.worlds import Scenario, read_dqa_questions
 from servers.sql_databases import MYSQLS, POSTGRES, lacking
 

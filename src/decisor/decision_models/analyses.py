@@ -37,7 +37,7 @@ from decisor.decision_models.ranking import (
 from decisor.decision_models.turning_points import HIGH, LOW, build_knobs, find_turning_points
 from decisor.errors import ToolError
 from decisor.parsing.whatif_request import WhatIfWish
-from decisor.system.wording import format_amount, format_count, format_ranking
+from decisor.system.wording import format_amount, format_count, format_ranking, turn_distance, turn_percent
 from decisor.types import CandidatePoint, Goal, Observation, Ranking, Record, ScenarioOutcome, Study, Swing, Turn, Value
 
 NOW = "now"
@@ -566,11 +566,11 @@ def turn_rows(turns: Sequence[Turn]) -> list[dict[str, Value]]:
         {
             "input": one.input,
             "times": one.factor,
-            "change": f"{one.percent:+.3g} %",
+            "change": f"{turn_percent(one):+.3g} %",
             "wins": one.winner or "nothing is allowed",
             "because": one.why or ("it is then best" if one.winner else ""),
         }
-        for one in sorted(turns, key=lambda turn: turn.distance)
+        for one in sorted(turns, key=turn_distance)
         if one.factor is not None
     ]
 
@@ -578,10 +578,10 @@ def turn_rows(turns: Sequence[Turn]) -> list[dict[str, Value]]:
 def describe_turns(model: OpenModel, turns: Sequence[Turn], best: str) -> Iterator[str]:
     """Describe the turning points, the inputs without one, and those that the limit of seconds left out."""
     hits = [one for one in turns if one.factor is not None]
-    for one in sorted(hits, key=lambda turn: turn.distance):
+    for one in sorted(hits, key=turn_distance):
         wins = f"{one.winner} wins" if one.winner else "nothing is allowed"
         why = f", because {best} then breaks {one.why}" if one.why else ""
-        yield f"{one.input} {one.percent:+.3g} %: {wins}{why}"
+        yield f"{one.input} {turn_percent(one):+.3g} %: {wins}{why}"
     # Where no point was found, the falling side of an input has ", falling" behind its name.
     still = list(dict.fromkeys(one.input.removesuffix(", falling") for one in turns if one.factor is None))
     still = [one for one in still if one not in {hit.input for hit in hits}]

@@ -116,7 +116,7 @@ class Recogniser(Protocol):
         """Return the decision model of a question asked of ``source``; None if the question is about none."""
 
 
-RECOGNISERS = ("decisor.lab.dqa.rows",)
+RECOGNISERS = ("decisor.lab.dqa.models",)
 """Modules that every session asks, as far as they are installed: by name, since no import points up."""
 
 

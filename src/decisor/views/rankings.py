@@ -18,6 +18,8 @@ from decisor.system.wording import (
     format_count,
     format_robustness,
     format_share,
+    turn_distance,
+    turn_percent,
 )
 from decisor.trace.events import ActionResult, TraceEntry, events_of
 from decisor.types import PlanTable, Ranking, ScenarioOutcome, Study
@@ -241,8 +243,8 @@ def pareto_chart(study: Study) -> Chart:
 def study_sentences(study: Study) -> Iterator[str]:
     """Yield the turning points, the smallest change first, scenarios without a winner, and the Pareto front."""
     turns = [turn for turn in study.turns if turn.factor]
-    for turn in sorted(turns, key=lambda turn: turn.distance)[:MOST]:
-        yield clean_one_line(f"{turn.input} {turn.percent:+.3g} %: {describe_turn(study, turn)}", 160)
+    for turn in sorted(turns, key=turn_distance)[:MOST]:
+        yield clean_one_line(f"{turn.input} {turn_percent(turn):+.3g} %: {describe_turn(study, turn)}", 160)
     still = {turn.input.removesuffix(", falling") for turn in study.turns} - {turn.input for turn in turns}
     if still:
         yield f"No turning point from half to twice: {clean_one_line(', '.join(sorted(still)), 120)}"
