@@ -143,9 +143,10 @@ class Case:
     @property
     def toml(self) -> str:
         lines = [
+            "format = 3",
             'decide = "what to take"',
-            f"choice = '''SELECT * FROM {self.table('offer')}{self.where}'''",
-            f"take = {self.take}",
+            f"choice.pick.rows = '''SELECT * FROM {self.table('offer')}{self.where}'''",
+            f"choice.pick.take = {self.take}",
         ]
         if self.change.sql:
             lines.append(f"change = '''{self.change.sql}'''")
@@ -197,9 +198,7 @@ class Case:
         """The measures that are not made of the choice, with nothing chosen."""
         here = deepcopy(self.world)
         self.recompute.do(here, [])
-        return {
-            one.name: None if "choice" in one.sql or "$" in one.sql else one.value(here, []) for one in self.measures
-        }
+        return {one.name: None if "pick" in one.sql else one.value(here, []) for one in self.measures}
 
     def every(self, before: Change | None = None, world: World | None = None) -> list[Outcome]:
         return [self.outcome(group, before, world) for group in self.groups]
@@ -348,33 +347,45 @@ def measures_of(rng: random.Random, line: str, single: bool) -> list[Measure]:
 
     every = [
         ("spent", f"SELECT sum(units * cost) FROM {line}", lambda w, c: spent(w["line"])),
-        ("prices", "SELECT sum(price) FROM choice", lambda w, c: total(row["price"] for row in c)),
+        ("prices", "SELECT sum(price) FROM pick", lambda w, c: total(row["price"] for row in c)),
         (
             "rest",
-            f"SELECT (SELECT sum(price) FROM choice) + coalesce((SELECT sum(units * cost) FROM {line} "
-            "WHERE offer NOT IN (SELECT name FROM choice)), 0)",
+            f"SELECT (SELECT sum(price) FROM pick) + coalesce((SELECT sum(units * cost) FROM {line} "
+            "WHERE offer NOT IN (SELECT name FROM pick)), 0)",
             rest,
         ),
-        ("average", f"SELECT avg(cost) FROM {line} WHERE offer IN (SELECT name FROM choice)", average),
+        ("average", f"SELECT avg(cost) FROM {line} WHERE offer IN (SELECT name FROM pick)", average),
         (
             "quotient",
-            "SELECT sum(price) / sum(fee) FROM choice",
+            "SELECT sum(price) / sum(fee) FROM pick",
             lambda w, c: over(total(row["price"] for row in c), total(row["fee"] for row in c)),
         ),
-        ("later", f"SELECT count(*) FROM {line} WHERE day >= (SELECT min(since) FROM choice)", later),
-        ("width", f"SELECT max(cost) - min(cost) FROM {line} JOIN choice ON offer = name", width),
+        ("later", f"SELECT count(*) FROM {line} WHERE day >= (SELECT min(since) FROM pick)", later),
+        ("width", f"SELECT max(cost) - min(cost) FROM {line} JOIN pick ON offer = name", width),
         (
             "hits",
-            f"SELECT count(*) FROM {line} JOIN choice ON ref = id",
+            f"SELECT count(*) FROM {line} JOIN pick ON ref = id",
             lambda w, c: Fraction(sum(1 for row in w["line"] for one in c if row["ref"] == one["id"])),
         ),
-        ("digits", "SELECT min(id % 1000) FROM choice", lambda w, c: smallest(row["id"] % 1000 for row in c)),
+        ("digits", "SELECT min(id % 1000) FROM pick", lambda w, c: smallest(row["id"] % 1000 for row in c)),
     ]
     if single:
-        every.append(("both", "SELECT $price + $fee", lambda w, c: plus(c[0]["price"], c[0]["fee"])))
-        every.append(("own", "SELECT $price", lambda w, c: c[0]["price"]))
+        every.append(
+            (
+                "both",
+                "SELECT (SELECT price FROM pick) + (SELECT fee FROM pick)",
+                lambda w, c: plus(c[0]["price"], c[0]["fee"]),
+            )
+        )
+        every.append(("own", "SELECT price FROM pick", lambda w, c: c[0]["price"]))
     picked = rng.sample(every, rng.randint(1, 3))
     return [Measure(name, rng.choice(["min", "max"]), sql, value) for name, sql, value in picked]
+
+
+def limited(measure: str, sign: str, limit: str) -> str:
+    """A rule's lines that hold a measure against a limit; a limit that is NULL is an error."""
+    checked = f"coalesce({limit}, CAST('its limit is NULL' AS DOUBLE))"
+    return f"""rows = "SELECT {measure}, {checked} AS most FROM measured"\nmust = '{measure} {sign} most'"""
 
 
 def rules_of(rng: random.Random, line: str, firm: str, measures: list[Measure], cap: Fraction) -> list[Rule]:
@@ -386,38 +397,38 @@ def rules_of(rng: random.Random, line: str, firm: str, measures: list[Measure], 
     every = [
         Rule(
             "dear",
-            "broken = 'SELECT name, price FROM choice WHERE price > $cap'",
+            "absent = 'SELECT name, price FROM pick WHERE price > $cap'",
             lambda w, c: sum(above(row["price"], cap) for row in c),
         ),
         Rule(
             "load",
-            f"broken = 'SELECT offer, sum(cost) AS load FROM {line} WHERE offer IN (SELECT name FROM choice) "
+            f"absent = 'SELECT offer, sum(cost) AS load FROM {line} WHERE offer IN (SELECT name FROM pick) "
             "GROUP BY offer HAVING sum(cost) > 0.3'",
             loads,
         ),
         Rule(
             "known",
-            f"broken = 'SELECT name FROM choice WHERE NOT EXISTS (SELECT 1 FROM {line} WHERE ref = id)'",
+            f"absent = 'SELECT name FROM pick WHERE NOT EXISTS (SELECT 1 FROM {line} WHERE ref = id)'",
             lambda w, c: sum(all(row["ref"] != one["id"] for row in w["line"]) for one in c),
         ),
         Rule(
             "late",
-            '''broken = "SELECT name, since FROM choice WHERE since < DATE '2024-06-01' OR NOT ok"''',
+            '''absent = "SELECT name, since FROM pick WHERE since < DATE '2024-06-01' OR NOT ok"''',
             lambda w, c: sum(above(date(2024, 6, 1), row["since"]) or row["ok"] is False for row in c),
         ),
         Rule(
             "least",
-            "broken = 'SELECT name FROM choice WHERE price <= 0.3'",
+            "absent = 'SELECT name FROM pick WHERE price <= 0.3'",
             lambda w, c: sum(row["price"] is not None and not above(row["price"], Fraction("0.3")) for row in c),
         ),
     ]
     name = rng.choice(measures).name
     value = rng.choice([Fraction("0.3"), Fraction("0.6"), Fraction(3)])
     every += [
-        Rule("most", f'measure = "{name}"\nat_most = {float(value)!r}', None, name, 1, lambda w: value),
+        Rule("most", limited(name, "<=", f"CAST('{float(value)!r}' AS DOUBLE)"), None, name, 1, lambda w: value),
         Rule(
             "budget",
-            f'measure = "{name}"\nat_most = "SELECT budget FROM {firm}"',
+            limited(name, "<=", f"(SELECT budget FROM {firm})"),
             None,
             name,
             1,
@@ -425,7 +436,7 @@ def rules_of(rng: random.Random, line: str, firm: str, measures: list[Measure], 
         ),
         Rule(
             "floor",
-            f'measure = "{name}"\nat_least = "SELECT least FROM {firm}"',
+            limited(name, ">=", f"(SELECT least FROM {firm})"),
             None,
             name,
             -1,
@@ -466,7 +477,7 @@ def changes_of(line: str) -> list[Change]:
             for one in chosen
         ]
 
-    inside = "(SELECT name FROM choice)"
+    inside = "(SELECT name FROM pick)"
     return [
         Change("", lambda w, c: None),
         Change(
@@ -474,8 +485,8 @@ def changes_of(line: str) -> list[Change]:
             lambda w, c: raise_cost(w, lambda row: row["offer"] in named(c), Fraction("1.25")),
         ),
         Change(f"DELETE FROM {line} WHERE offer IN {inside}", delete),
-        Change(f"UPDATE {line} SET units = units + (SELECT count(*) FROM choice) WHERE cost IS NULL", more),
-        Change(f"INSERT INTO {line} SELECT name, 'new', 1, price, since, id FROM choice", insert),
+        Change(f"UPDATE {line} SET units = units + (SELECT count(*) FROM pick) WHERE cost IS NULL", more),
+        Change(f"INSERT INTO {line} SELECT name, 'new', 1, price, since, id FROM pick", insert),
     ]
 
 
@@ -517,7 +528,7 @@ def recompute_of(rng: random.Random, line: str, firm: str) -> tuple[Change, str]
         [
             (Change(f"UPDATE {line} SET units = units + 1, cost = cost / 2 WHERE cost > 0.25", grow), "times = 3"),
             (
-                Change(f"UPDATE {firm} SET budget = budget + 1 + (SELECT count(*) FROM choice) WHERE budget < 4", save),
+                Change(f"UPDATE {firm} SET budget = budget + 1 + (SELECT count(*) FROM pick) WHERE budget < 4", save),
                 f'until = "SELECT budget FROM {firm}"',
             ),
         ]

@@ -19,6 +19,8 @@ from decision_oracle import Row, World, written
 FAR = 12
 """So far goes an unknown that no amount limits; no optimum of these programs is farther."""
 RAYS = 6
+KINDS = {"yes or no": "binary", "whole": "integer"}
+SIGNS = {"at_most": "<=", "at_least": ">=", "equals": "="}
 Point = tuple[int, ...]
 Exact = TypeVar("Exact", int, Fraction)
 
@@ -37,9 +39,14 @@ class Term:
     pairs: tuple[tuple[str, str], ...] | None = None
     """Columns that are to agree, of the variable and of the row; None: those that both have."""
 
-    def __str__(self) -> str:
-        pairs = "" if self.pairs is None else "[" + ", ".join(f"{one} = {other}" for one, other in self.pairs) + "]"
-        return f"{'-' if self.sign < 0 else '+'} {self.factor + ' * ' if self.factor else ''}{self.variable}{pairs}"
+    def query(self, columns: Sequence[str], keys: Sequence[str]) -> str:
+        """In SQL: ``v`` has the columns of the variable, ``k`` those of the requirement's row."""
+        shared = [(name, name) for name in columns if name in keys] if self.pairs is None else self.pairs
+        where = " AND ".join(f"v.{one} = k.{other}" for one, other in shared)
+        owner = "" if not self.factor or self.factor[0].isdigit() else "v." if self.factor in columns else "k."
+        amount = f"{owner}{self.factor} * v.amount" if self.factor else "v.amount"
+        sign = "-" if self.sign < 0 else "+"
+        return f"{sign} (SELECT coalesce(sum({amount}), 0) FROM {self.variable} AS v{where and f' WHERE {where}'})"
 
     def coefficient(self, part: str, mine: Row, other: Row) -> Fraction:
         """Of an unknown in one row; 0 where they do not belong together. Raises NoProgram."""
@@ -128,39 +135,39 @@ class Case:
 
     @property
     def toml(self) -> str:
-        lines = ['decide = "x"', "[parameter]", f"share = {float(self.share)!r}"]
+        lines = ["format = 3", 'decide = "x"', "[parameter]", f"share = {float(self.share)!r}"]
         for one in self.variables:
             lines += [
-                f"[variable.{one.name}]",
-                f'each = "{self.query(one.table, one.columns)}"',
-                f'kind = "{one.kind}"',
+                f"[unknown.{one.name}]",
+                f'per = "{self.query(one.table, one.columns)}"',
+                f'kind = "{KINDS[one.kind]}"',
             ]
-            lines += [] if one.most is None else [f"most = {one.most!r}"]
+            lines += [] if one.most is None else [f"upper = {one.most!r}"]
         for require in self.requirements:
-            bound = (
-                f'"{require.bound.replace("firm", self.table("firm"))}"'
-                if isinstance(require.bound, str)
-                else repr(require.bound)
-            )
-            lines += [f"[require.{require.name}]", f'sum = "{said(require.terms)}"', f"{require.side} = {bound}"]
-            lines += [f'each = "{self.query(*require.each)}"'] if require.each[0] else []
-        measured = " ".join(
-            f"{'-' if term.sign < 0 else '+'} coalesce((SELECT sum({term.factor or 1} * amount) FROM "
-            f"{term.variable}), 0)"
-            for term in self.terms
-        )
-        lines += [
-            "[measure.gain]",
-            f'goal = "{self.goal}"',
-            f'sum = "{said(self.terms)}"',
-            f'sql = "SELECT 0 {measured}"',
-        ]
+            table, columns = require.each
+            each = self.query(table, columns) if table else "SELECT 0 AS one"
+            total = self.sum_query(require.terms, columns)
+            bound = f"CAST('{require.bound!r}' AS DOUBLE)"
+            if isinstance(require.bound, str):
+                bound = f"({require.bound.replace('firm', self.table('firm'))})"
+                bound = f"k.{require.bound}" if require.bound in columns else bound
+            lines += [
+                f"[rule.{require.name}]",
+                f'rows = "SELECT k.*, {total} AS total, {bound} AS bound FROM ({each}) AS k"',
+                f'must = "total {SIGNS[require.side]} bound"',
+            ]
+        lines += ["[measure.gain]", f'goal = "{self.goal}"', f'sql = "SELECT {self.sum_query(self.terms, ())}"']
         lines += ["[measure.weight]", 'goal = "min"', 'sql = "SELECT coalesce(sum(weight * amount), 0) FROM take"']
         lines += [
             "[scenario.dear]",
             f"change = \"UPDATE {self.table('item')} SET weight = weight * 2 WHERE grp = 'a'\"",
         ]
         return "\n".join(lines)
+
+    def sum_query(self, terms: Sequence[Term], keys: Sequence[str]) -> str:
+        """The sum of terms for a row ``k`` that has these columns."""
+        columns_of = {one.name: one.columns for one in self.variables}
+        return " ".join(term.query(columns_of[term.variable], keys) for term in terms).removeprefix("+ ")
 
     def query(self, table: str, columns: Sequence[str]) -> str:
         return f"SELECT {', '.join(columns)} FROM {self.table(table)}"
@@ -233,10 +240,6 @@ class Case:
 
 def value_of(coefficients: Sequence[Exact], point: Point) -> Exact:
     return cast(Exact, sum(map(operator.mul, coefficients, point)))
-
-
-def said(terms: Sequence[Term]) -> str:
-    return " ".join(map(str, terms)).removeprefix("+ ")
 
 
 def dearer(world: World) -> World:

@@ -9,10 +9,9 @@ from decisor.databases.sql import SqlTool
 from decisor.decision_models.ranking import rank_what_if
 from decisor.lab.dqa import building, locating
 from decisor.lab.dqa.building import BuildingData
-from decisor.lab.dqa.generator import generate_dataset
+from decisor.lab.dqa.generator import generate_dataset, make_example
 from decisor.lab.dqa.rows import BUILDING, LOCATING, read_world_tables
 from decisor.lab.dqa.worlds import Scenario, read_dump
-from decisor.lab.examples import make_example
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.techniques.exact import Exact

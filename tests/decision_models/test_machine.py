@@ -11,6 +11,7 @@ from decision_shops import CLOSE, SITES, opened
 from decisor.decision_models.client import OpenModel
 from decisor.decision_models.ranking import rank_model
 from decisor.errors import ToolError
+from decisor.system.tasks import COUNTER
 from decisor.system.wording import format_ranking
 
 PRICES = """
@@ -170,9 +171,10 @@ async def test_a_limit_of_seconds_ends_it_with_what_is_known(tmp_path: Path) -> 
         assert none.stopped and not none.known.any()
         ranking = rank_model(model, seconds=0.0)
         assert ranking.compared == 0 and ranking.stopped
-        heard: list[tuple[int, int]] = []
-        assert model.outcomes(progress=lambda done, total: heard.append((done, total))).known.all()
-        assert heard[-1] == (21, 21)
+        heard: list[tuple[str, int, int]] = []
+        COUNTER.set(lambda *news: heard.append(news))  # in the context of this test alone
+        assert model.outcomes().known.all()
+        assert heard[-1] == ("candidate", 21, 21)
 
 
 @pytest.mark.slow

@@ -30,7 +30,6 @@ from decisor.decision_models.analyses import compute_regrets, compute_worst_case
 from decisor.decision_models.client import OpenModel
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import check_joint_outcomes, find_pareto_front, rank_model
-from decisor.decision_models.second_form import upgrade_text
 from decisor.decision_models.turning_points import find_turning_points
 from decisor.errors import ToolError
 
@@ -181,7 +180,7 @@ def compare_turns(case: Case, model: OpenModel, order: Sequence[int], target: in
 
 
 async def check_case(case: Case, source: SqlTool) -> None:
-    model = await model_in_process(upgrade_text(case.toml), source)
+    model = await model_in_process(case.toml, source)
     try:
         try:
             expected = case.every()

@@ -24,7 +24,6 @@ from decision_shops import factors_of, model_in_process, source_of
 from decisor.databases.sql import SqlTool
 from decisor.decision_models.client import OpenModel
 from decisor.decision_models.optimize import SolvedPlan, rank_solved, solve_model
-from decisor.decision_models.second_form import upgrade_text
 from decisor.errors import ToolError
 from solver_oracle import Case, NoProgram, Point, Truth, dearer, random_program
 
@@ -85,7 +84,7 @@ async def compare_trials(case: Case, source: SqlTool) -> None:
         names += {name_of(case, point) for point in case.solve({**case.world, "item": rows}).points}
     if len(names) > TRIALS:
         return
-    model = await model_in_process(upgrade_text(f'{case.toml}\n[input]\n"{name}" = {{ spread = "{spread}" }}'), source)
+    model = await model_in_process(f'{case.toml}\n[input]\n"{name}" = {{ spread = "{spread}" }}', source)
     try:
         ranking = rank_solved(model, trials=TRIALS)
     finally:
@@ -102,7 +101,7 @@ async def compare_held_plan(case: Case, source: SqlTool) -> bool:
         return False
     factors = {column: await factors_of(source, name, "40 % each", TRIALS) for column, name in inputs.items()}
     spreads = "".join(f'"{name}" = {{ spread = "40 % each" }}\n' for name in inputs.values())
-    model = await model_in_process(upgrade_text(f"{case.toml}\n[input]\n{spreads}"), source)
+    model = await model_in_process(f"{case.toml}\n[input]\n{spreads}", source)
     try:
         point, ranking = point_of(case, solve_model(model)), rank_solved(model, trials=TRIALS)
     finally:
@@ -166,7 +165,7 @@ async def check_many(numbers: Sequence[int], folder: Path) -> tuple[Counter[str]
     counts, wrong, cases = Counter[str](), [], [random_program(number) for number in numbers]
     async with source_of("\n".join(case.sql for case in cases), folder / f"programs{numbers[0]}.duckdb") as source:
         for case in cases:
-            model = await model_in_process(upgrade_text(case.toml), source)
+            model = await model_in_process(case.toml, source)
             try:
                 status = check_case(case, model)
                 counts[status] += 1

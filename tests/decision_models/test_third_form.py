@@ -1,4 +1,4 @@
-"""Files of the third form: what they say, what is refused, and that files of the second form mean the same in it."""
+"""Files of the third form: what they say, what is refused."""
 
 import asyncio
 import re
@@ -9,40 +9,15 @@ import pytest
 
 from decision_shops import CLOSE, SITES, opened
 from decision_worlds import cold_stores, machine_on, milling, model_text
-from decisor.cli import run_command_line
 from decisor.decision_models.candidates import Candidates
 from decisor.decision_models.file import parse_model
 from decisor.decision_models.optimize import rank_or_solve
 from decisor.decision_models.ranking import rank_model
-from decisor.decision_models.second_form import upgrade_text
 from decisor.decision_models.tool import ModelTool
 from decisor.errors import SetupError
 from decisor.system.structured_files import FileFault
 from decisor.system.wording import format_ranking
 from decisor.types import Table
-
-SECOND_FORM = """
-decide = "the two warehouses to close"
-choice = "SELECT name FROM site"
-take   = 2
-change = "DELETE FROM site WHERE name IN (SELECT name FROM choice)"
-
-[measure.cost]
-goal = "min"
-unit = "EUR"
-sql  = '''SELECT (SELECT sum(rent) FROM site) + sum(units * cheapest)
-FROM customer JOIN (SELECT customer, min(cost) AS cheapest FROM lane
-                    WHERE site IN (SELECT name FROM site) GROUP BY customer) ON customer = id'''
-
-[rule.capacity]
-text   = "No warehouse may hold more than its capacity."
-broken = '''SELECT site, sum(units) AS load, capacity
-FROM customer JOIN (SELECT customer, arg_min(site, (cost, site)) AS site FROM lane
-                    WHERE site IN (SELECT name FROM site) GROUP BY customer) ON customer = id
-JOIN site ON name = site GROUP BY site, capacity HAVING sum(units) > capacity'''
-say    = "{site} would hold {load} of {capacity}"
-
-"""
 
 DOCS = Path(__file__).parents[2] / "docs" / "decision-models.md"
 
@@ -70,26 +45,12 @@ async def test_named_tables_and_parts_mean_what_one_query_means(tmp_path: Path) 
     assert set(new[3]) == {"rent", "freight"} and sum(new[3].values()) == pytest.approx(new[1][0, 0], rel=1e-12)
 
 
-async def test_an_upgraded_file_has_the_same_outcomes(tmp_path: Path) -> None:
-    new = await outcomes_of(upgrade_text(SECOND_FORM), tmp_path / "new")
-    old = await outcomes_of(CLOSE, tmp_path / "old")
-    np.testing.assert_array_equal(new[1], old[1])
-    assert new[0] == old[0] and (new[2] == old[2]).all()
-
-
-def test_a_file_of_the_second_form_is_refused_with_the_command_that_upgrades_it() -> None:
-    for text in (SECOND_FORM, 'decide = "x"\n[variable.a]\neach = "t"\nkind = "whole"\n'):
-        with pytest.raises(FileFault, match=r"line 1: .*decisor model upgrade FILE"):
-            parse_model(text)
-
-
-def test_the_command_upgrades_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "old.toml").write_text(SECOND_FORM)
-    assert run_command_line(["model", "upgrade", str(tmp_path / "old.toml"), "--out", str(tmp_path / "new.toml")]) == 0
-    assert parse_model((tmp_path / "new.toml").read_text()).choices[0].name == "pick"
-    capsys.readouterr()
-    assert run_command_line(["model", "upgrade", str(tmp_path / "new.toml")]) == 2
-    assert "format 3 already" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "old", ['choice = "SELECT name FROM site"\ntake = 2', '[variable.a]\neach = "t"\nkind = "whole"']
+)
+def test_a_file_of_the_form_before_is_refused_with_what_is_written_instead(old: str) -> None:
+    with pytest.raises(FileFault, match=r"line 1: .*older form.*choice\.NAME\.rows.*decision-models\.md"):
+        parse_model(f'decide = "x"\n{old}\n[measure.cost]\ngoal = "min"\nsql = "SELECT 1"\n')
 
 
 FAULTS = {

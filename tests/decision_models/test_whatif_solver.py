@@ -10,7 +10,6 @@ import pytest
 
 from decision_shops import factors_of, model_in_process, opened, source_of
 from decisor.decision_models.optimize import rank_or_solve, solve_model
-from decisor.decision_models.second_form import upgrade_text
 from decisor.decision_models.tool import ModelTool, describe_model
 from decisor.decision_record.build import points_of_trials
 from decisor.errors import ToolError
@@ -19,21 +18,21 @@ from decisor.views.rankings import plan_html
 
 pytest.importorskip("highspy")
 
-LORRY = upgrade_text("""
+LORRY = """
+format = 3
 decide = "which crates go on the lorry"
-[variable.load]
-each = "SELECT crate, value, weight FROM crate"
-kind = "yes or no"
-[require.weight]
-text    = "The lorry carries so much."
-sum     = "weight * load"
-at_most = "SELECT most FROM lorry"
+[unknown.load]
+per = "SELECT crate, value, weight FROM crate"
+kind = "binary"
 [measure.value]
 goal = "max"
 unit = "EUR"
-sum  = "value * load"
-sql  = "SELECT sum(value) FROM load WHERE chosen"
-""")
+sql = "SELECT sum(value * amount) FROM load"
+[rule.weight]
+text = "The lorry carries so much."
+rows = "SELECT (SELECT sum(weight * amount) FROM load) AS total, most FROM lorry"
+must = "total <= most"
+"""
 CRATES = """CREATE TABLE crate AS SELECT * FROM (VALUES ('a', 60.0, 10.0), ('b', 100.0, 20.0), ('c', 120.0, 30.0))
     t(crate, value, weight); CREATE TABLE lorry AS SELECT 50.0 AS most"""
 

@@ -21,8 +21,9 @@ from data import read_security_rows
 from decisor.cli import main
 from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.store import open_store
-from decisor.lab.report.document import make_report, report_as_csv, report_as_json, report_as_markdown
+from decisor.lab.report.document import make_report, report_as_csv, report_as_markdown
 from decisor.lab.report.page import write_page
+from decisor.system.serialization import finite_json_value
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, NodeSpan, Trace, TraceEntry, UnreadableReply
 from decisor.trace.file import format_trace_file, read_trace_text
 from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
@@ -167,7 +168,7 @@ def test_markdown_shows_a_hostile_name_as_text() -> None:
 
 def test_json_holds_what_the_charts_show_and_only_numbers_that_json_knows() -> None:
     outcomes = [replace(one.outcome, metrics={"odd": float("nan")}) for one in KEPT]
-    told = json.loads(json.dumps(report_as_json(make_report(outcomes)), allow_nan=False))
+    told = json.loads(json.dumps(finite_json_value(make_report(outcomes)), allow_nan=False))
     (one,) = told["benchmarks"]
     assert {chart["id"] for chart in one["charts"]} >= {"budget", "cost", "replans", "sr-mr"}
     assert one["rows"][0]["interval"]["low"] < one["rows"][0]["accuracy"] < one["rows"][0]["interval"]["high"]
@@ -180,7 +181,7 @@ def test_a_metric_that_is_no_number_ends_no_form_of_a_report_and_is_said(lost: f
     report = make_report([one.outcome for one in made], {"suite": "s"})
     assert "Left out of the mean, no finite number: elo in 1 outcome, tie right in 1 outcome." in page(made)
     assert "tie right in 1 outcome" in report_as_markdown(report)
-    assert json.loads(json.dumps(report_as_json(report), allow_nan=False))
+    assert json.loads(json.dumps(finite_json_value(report), allow_nan=False))
     assert report_as_csv(report)
 
 

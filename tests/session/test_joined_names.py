@@ -130,7 +130,7 @@ async def test_tables_of_no_database_are_an_error(tmp_path: Path, option: str) -
     ids=str,
 )
 async def test_a_label_has_no_schema(words: dict[str, Any]) -> None:
-    from decisor.lab.examples import make_example
+    from decisor.lab.dqa.generator import make_example
 
     with pytest.raises(SetupError):
         async with decisor.open(graph=make_example("trade").graph_url, **words):

@@ -9,7 +9,7 @@ import pytest
 
 import decisor
 from decisor.cli import run_command_line
-from decisor.lab.examples import make_example
+from decisor.lab.dqa.generator import make_example
 from decisor.llms.scripted import ScriptedLLM
 from decisor.views.markup import csp_hash
 from report.browser import FOUND, Browser, browser, page_data

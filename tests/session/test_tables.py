@@ -68,7 +68,7 @@ def test_a_name_that_would_deny_nothing_is_refused_with_near_ones(
 
 
 def test_a_label_that_is_not_there_is_refused_too(tmp_path: Path) -> None:
-    from decisor.lab.examples import make_example
+    from decisor.lab.dqa.generator import make_example
 
     with pytest.raises(SetupError, match="There is no table Contry to deny"):
         decisor.ask("Which?", graph=make_example("trade").graph_url, llm=planner(), deny_tables="Contry")

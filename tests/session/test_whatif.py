@@ -7,7 +7,7 @@ import pytest
 
 import decisor
 from decision_shops import database
-from decisor.lab.examples import make_example
+from decisor.lab.dqa.generator import make_example
 from decisor.llms.scripted import ScriptedLLM
 from decisor.types import Message
 from report.browser import FOUND, browser, page_data

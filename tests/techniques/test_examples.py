@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from decisor.errors import SetupError
-from decisor.lab.examples import SEEDS, make_example
+from decisor.lab.dqa.generator import SEEDS, make_example
 
 
 def counted(graph: Any, query: str) -> int:

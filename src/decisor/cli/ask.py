@@ -246,7 +246,7 @@ def find_example_world(name: str, question: str) -> Any:
     if question:
         raise SetupError("--example has its own question. Leave out yours, or name your data with --db.")
     # By name, as nothing imports the lab by a statement. The examples need no package of the extra ``lab``.
-    return import_module("decisor.lab.examples").make_example(name)
+    return import_module("decisor.lab.dqa.generator").make_example(name)
 
 
 def read_question_text(question: str) -> str:

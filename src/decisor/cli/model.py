@@ -9,7 +9,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from decisor.cli.ask import read_question_text, read_rules, report_saved_run
-from decisor.cli.output import Exit, exit_of, find_place, output_console, print_findings, print_json, rewrite_line
+from decisor.cli.output import Exit, error_console, exit_of, find_place, output_console, print_findings, print_json
 from decisor.cli.request_options import takes_request
 from decisor.errors import SetupError, ToolError
 from decisor.history.recorder import Keeping
@@ -204,21 +204,23 @@ def rank_model_command(
 ) -> None:
     """Rank all candidates of a decision model, without an LLM."""
     from decisor.decision_models.optimize import rank_or_solve
-    from decisor.system.wording import format_ranking
+    from decisor.system.tasks import COUNTER
+    from decisor.system.wording import format_count, format_ranking
 
     source = ModelSource(db, graph, definitions, values, time.monotonic() + seconds)
 
     async def rank() -> Ranking:
-        async with source.open(file) as model:
-            return await asyncio.to_thread(
-                rank_or_solve,
-                model,
-                trials=trials,
-                seconds=source.seconds_left,
-                scenario=scenario,
-                changes=change,
-                progress=show_rank_progress(),
-            )
+        with error_console().status("") as status:
+            COUNTER.set(lambda what, done, count: status.update(f"computed {done:,} of {format_count(count, what)}"))
+            async with source.open(file) as model:
+                return await asyncio.to_thread(
+                    rank_or_solve,
+                    model,
+                    trials=trials,
+                    seconds=source.seconds_left,
+                    scenario=scenario,
+                    changes=change,
+                )
 
     ranking = run_model_command(rank())
     if as_json:
@@ -270,40 +272,6 @@ def print_model_schema() -> None:
     from decisor.decision_models.schema import MODEL_FILE
 
     print(json.dumps(MODEL_FILE.json_schema("Decisor's decision model"), indent=2))
-
-
-@app.command("upgrade")
-def upgrade_model(
-    file: FileOf,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="File to write; default: print.")] = None,
-) -> None:
-    """Convert a decision model of format 2 to format 3."""
-    from decisor.decision_models.file import read_model_text
-    from decisor.decision_models.second_form import upgrade_text
-    from decisor.system.structured_files import FileFault
-
-    try:
-        text = upgrade_text(read_model_text(file))
-    except FileFault as error:
-        raise SetupError(f"{file}: {error}") from error
-    if out is None:
-        print(text, end="")
-        return
-    if out.exists():
-        raise SetupError(f"{out} already exists. Name another --out file.")
-    out.write_text(text, encoding="utf-8")
-    print(f"Written: {out}. Compare both: decisor model rank FILE --db URL", file=sys.stderr)
-
-
-def show_rank_progress() -> Callable[[int, int], None] | None:
-    """Return a function that writes progress over one line; None if standard error is no terminal."""
-    if not sys.stderr.isatty():
-        return None
-
-    def hear(done: int, total: int) -> None:
-        rewrite_line(f"{done:,} of {total:,}", done == total)
-
-    return hear
 
 
 @dataclass(frozen=True)

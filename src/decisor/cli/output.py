@@ -68,11 +68,6 @@ def unwrap_stream(stream: TextIO) -> TextIO:
     return stream.styled if isinstance(stream, CleanOutput) else stream
 
 
-def rewrite_line(text: str, is_last: bool) -> None:
-    """Write over the line of standard error that an earlier call wrote."""
-    print(f"\r{clean_for_terminal(text)}", end="\n" if is_last else "", file=unwrap_stream(sys.stderr), flush=True)
-
-
 def print_json(value: object) -> None:
     """Print one line of JSON, without NaN and Infinity.
 

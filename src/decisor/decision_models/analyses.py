@@ -37,7 +37,7 @@ from decisor.decision_models.ranking import (
 from decisor.decision_models.turning_points import HIGH, LOW, build_knobs, find_turning_points
 from decisor.errors import ToolError
 from decisor.parsing.whatif_request import WhatIfWish
-from decisor.system.wording import format_amount, format_count, format_ranking
+from decisor.system.wording import format_amount, format_count, format_ranking, turn_distance, turn_percent
 from decisor.types import CandidatePoint, Goal, Observation, Ranking, Record, ScenarioOutcome, Study, Swing, Turn, Value
 
 NOW = "now"
@@ -98,9 +98,7 @@ def compute_regrets(values: NDArray[np.float64], goal: Goal) -> NDArray[np.float
 TRIALS = 100
 
 
-def compute_swings(
-    model: OpenModel, outcomes: Outcomes, *, trials: int = TRIALS, seed: int = 0, seconds: float = float("inf")
-) -> tuple[Swing, ...]:
+def compute_swings(model: OpenModel, outcomes: Outcomes, *, seconds: float = float("inf")) -> tuple[Swing, ...]:
     """Compute how far each input with a spread moves the lead, largest first.
 
     Inputs that the seconds do not reach are left out.
@@ -118,24 +116,17 @@ def compute_swings(
         left = until - time.monotonic()
         if left <= 0:
             break
-        shaken = model.trials(contenders, trials, first_seed=seed, varies=(column.name,), seconds=left)
+        shaken = model.trials(contenders, TRIALS, varies=(column.name,), seconds=left)
         # Only trials that all contenders have finished can be compared.
         known = shaken.known.all(axis=0)
         if known.any():
-            swings.append(
-                compute_swing(column.name, column.spread, compute_leads(shaken)[known], shaken.best[0][known])
-            )
+            leads = compute_leads(shaken)[known]
+            # A trial in which the best is shut out, or nothing else is allowed, has no lead.
+            finite = leads[np.isfinite(leads)]
+            low, high = np.percentile(finite, MIDDLE) if len(finite) else (0.0, 0.0)
+            stays = float(shaken.best[0][known].mean())
+            swings.append(Swing(column.name, column.spread, float(low), float(high), stays))
     return tuple(sorted(swings, key=lambda swing: swing.low - swing.high))
-
-
-def compute_swing(name: str, spread: str, leads: NDArray[np.float64], stays: NDArray[np.bool_]) -> Swing:
-    """Compute the swing of an input from the leads of its trials, and whether the best stays best in each.
-
-    A trial in which the best is shut out, or nothing else is allowed, has no lead.
-    """
-    finite = leads[np.isfinite(leads)]
-    low, high = np.percentile(finite, MIDDLE) if len(finite) else (0.0, 0.0)
-    return Swing(name, spread, float(low), float(high), float(stays.mean()))
 
 
 def compute_leads(shaken: Outcomes) -> NDArray[np.float64]:
@@ -443,7 +434,9 @@ def answer_scenarios(model: OpenModel, base: BaseOutcomes) -> Observation:
     sides = compare_scenarios(model, base.outcomes)
     worst, regret = compute_worst_cases(sides.values, first.goal), compute_regrets(sides.values, first.goal)
     lines = [
-        f"In {one.name}: {one.best or 'nothing is allowed'}{at_value(one.outcome, first.unit)}."
+        f"In {one.name}: {one.best or 'nothing is allowed'}"
+        + ("" if one.outcome is None else f" ({format_amount(one.outcome, first.unit)})")
+        + "."
         + (f" {base.best_name}: {one.why}." if one.usual is None and one.why else "")
         for one in sides.scenes
     ]
@@ -473,10 +466,6 @@ def answer_scenarios(model: OpenModel, base: BaseOutcomes) -> Observation:
         cells = {side: none_of(float(value)) for side, value in zip(sides.names, sides.values[place], strict=True)}
         rows.append({"candidate": candidate, **cells, "worst": none_of(float(worst[place]))})
     return observe_study(model, base, "Scenarios side by side", rows, lines, scenes=sides.scenes)
-
-
-def at_value(value: float | None, unit: str) -> str:
-    return "" if value is None else f" ({format_amount(value, unit)})"
 
 
 def answer_pareto(model: OpenModel, base: BaseOutcomes) -> Observation:
@@ -577,18 +566,22 @@ def turn_rows(turns: Sequence[Turn]) -> list[dict[str, Value]]:
         {
             "input": one.input,
             "times": one.factor,
-            "change": format_turn_change(one),
+            "change": f"{turn_percent(one):+.3g} %",
             "wins": one.winner or "nothing is allowed",
             "because": one.why or ("it is then best" if one.winner else ""),
         }
-        for one in sort_turns([turn for turn in turns if turn.factor is not None])
+        for one in sorted(turns, key=turn_distance)
+        if one.factor is not None
     ]
 
 
 def describe_turns(model: OpenModel, turns: Sequence[Turn], best: str) -> Iterator[str]:
     """Describe the turning points, the inputs without one, and those that the limit of seconds left out."""
     hits = [one for one in turns if one.factor is not None]
-    yield from (turn_line(one, best) for one in sort_turns(hits))
+    for one in sorted(hits, key=turn_distance):
+        wins = f"{one.winner} wins" if one.winner else "nothing is allowed"
+        why = f", because {best} then breaks {one.why}" if one.why else ""
+        yield f"{one.input} {turn_percent(one):+.3g} %: {wins}{why}"
     # Where no point was found, the falling side of an input has ", falling" behind its name.
     still = list(dict.fromkeys(one.input.removesuffix(", falling") for one in turns if one.factor is None))
     still = [one for one in still if one not in {hit.input for hit in hits}]
@@ -616,24 +609,3 @@ def describe_candidate_standing(model: OpenModel, base: BaseOutcomes, target: in
     return [
         f"As the data are {name} is ruled out by {why}." for why in explain_broken_rules(model, base.outcomes, place)
     ] or [f"{name} has no outcome: {explain_no_outcome(model, target, float(base.outcomes.values[place, 0]))}."]
-
-
-def sort_turns(turns: Sequence[Turn]) -> list[Turn]:
-    """Sort turning points, the smallest change first."""
-    # Half and double are equally far from 1, so the logarithm counts.
-    return sorted(turns, key=lambda one: abs(np.log(one.factor or 1.0)))
-
-
-def format_turn_change(turn: Turn) -> str:
-    """Format the factor of a turning point as a change in percent.
-
-    >>> format_turn_change(Turn("units", 1.0513)), format_turn_change(Turn("units", 0.9))
-    ('+5.13 %', '-10 %')
-    """
-    return f"{((turn.factor or 1.0) - 1) * 100:+.3g} %"
-
-
-def turn_line(turn: Turn, best: str) -> str:
-    wins = f"{turn.winner} wins" if turn.winner else "nothing is allowed"
-    why = f", because {best} then breaks {turn.why}" if turn.why else ""
-    return f"{turn.input} {format_turn_change(turn)}: {wins}{why}"

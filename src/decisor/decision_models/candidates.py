@@ -13,7 +13,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -249,7 +249,7 @@ def explain_broken_rule(model: DecisionModel, name: str, reason: Reason | None) 
             rule.because,
         )
     else:
-        cells = ", ".join(f"{key} {format_rule_value(value)}" for key, value in row.items())
+        cells = format_cells(row)
         sentence = f"{rule.text} ({cells})" if rule.text else cells
     # A missing number is no number beyond a limit: whoever reads the reason has to know it.
     lacks = [name for name, cell in row.items() if cell is None and re.search(rf"\b{name}\b", rule.must, re.I)]
@@ -257,12 +257,16 @@ def explain_broken_rule(model: DecisionModel, name: str, reason: Reason | None) 
     return f"{sentence} (and {format_count(reason.count - 1, 'more row')})" if reason.count > 1 else sentence
 
 
-def format_rule_value(value: Value, unit: str = "") -> str:
-    """Format a value with its unit, for a sentence.
+def format_cells(row: Mapping[str, Value]) -> str:
+    return ", ".join(f"{key} {format_rule_value(cell)}" for key, cell in row.items())
+
+
+def format_rule_value(value: Value) -> str:
+    """Format a value for a sentence.
 
     >>> format_rule_value(2907.0), format_rule_value(2800), format_rule_value("Metz"), format_rule_value(None)
     ('2,907', '2,800', 'Metz', 'nothing')
     """
     if value is None:
         return "nothing"
-    return format_amount(value, unit) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    return format_amount(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

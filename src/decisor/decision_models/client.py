@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias, cast
 
-from decisor.decision_models.candidates import Candidates, explain_broken_rule, format_rule_value
+from decisor.decision_models.candidates import Candidates, explain_broken_rule, format_cells
 from decisor.decision_models.copies import Copy, build_machine_content, read_copies, write_machine_model
 from decisor.decision_models.outcomes import OutcomeCollector, Outcomes, Reason
 from decisor.decision_models.schema import DecisionModel, FunctionTable
@@ -43,7 +43,6 @@ LONGEST_CHUNK = 5.0
 """Seconds of CPU that a request of trials is to take at most."""
 LONGEST = 3
 """A request may take so many times the seconds of a statement, and those of all its statements at least."""
-Progress: TypeAlias = Callable[[int, int], None]
 
 
 class TimeOver(SetupError):
@@ -137,7 +136,6 @@ class OpenModel:
         most: int = 3,
         one_by_one: bool = False,
         skip: int | None = None,
-        progress: Progress | None = None,
     ) -> Outcomes:
         """Compute the outcomes of some candidates, or of all.
 
@@ -152,10 +150,7 @@ class OpenModel:
             ToolError: a statement fails; the message has its line.
         """
         chosen = list(range(len(self.candidates.places))) if candidates is None else [int(one) for one in candidates]
-        gathered, progress = (
-            OutcomeCollector(chosen, self.model.measures, self.rules),
-            progress or counter_of("candidate"),
-        )
+        gathered, progress = OutcomeCollector(chosen, self.model.measures, self.rules), counter_of("candidate")
         wish = {
             "scenario": scenario,
             "changes": changes,
@@ -192,7 +187,6 @@ class OpenModel:
         scenario: str = "",
         changes: str = "",
         seconds: float = float("inf"),
-        progress: Progress | None = None,
         varies: Sequence[str] | None = None,
     ) -> Outcomes:
         """Compute the outcomes of candidates in ``count`` trials, in which the inputs vary.
@@ -205,7 +199,7 @@ class OpenModel:
         """
         wish = {"scenario": scenario, "changes": changes, **({} if varies is None else {"varies": list(varies)})}
         seeds = list(range(first_seed, first_seed + count))
-        return self._trials([int(one) for one in candidates], wish, "seeds", seeds, seconds, progress)
+        return self._trials([int(one) for one in candidates], wish, "seeds", seeds, seconds)
 
     def outcomes_at_factors(
         self, candidates: Iterable[int], changes: str, factors: Sequence[float], *, seconds: float = float("inf")
@@ -215,7 +209,7 @@ class OpenModel:
         Raises:
             ToolError: a statement fails; the message has its line.
         """
-        return self._trials([int(one) for one in candidates], {"changes": changes}, "factors", factors, seconds, None)
+        return self._trials([int(one) for one in candidates], {"changes": changes}, "factors", factors, seconds)
 
     def _trials(
         self,
@@ -224,10 +218,9 @@ class OpenModel:
         what: str,
         each: Sequence[float],
         seconds: float,
-        progress: Progress | None,
     ) -> Outcomes:
         """Compute trials of candidates. what: "seeds" or "factors", the kind of ``each``."""
-        count, progress = len(each), progress or counter_of("trial")
+        count, progress = len(each), counter_of("trial")
         gathered = OutcomeCollector(chosen, self.model.measures, self.rules, count)
         began, at, stopped, seconds = time.monotonic(), 0, "", self._bounded(seconds)
         most = self._most_trials(max(1, len(chosen)))
@@ -286,7 +279,7 @@ class OpenModel:
                 for (measure, part), values in known.parts.items()
             )
         else:
-            limit = min(self._longest(1), self._bounded(seconds))
+            limit = min(self._longest(), self._bounded(seconds))
             rows = self.job("present", {"scenario": scenario, "changes": changes}, limit).rows
         found: dict[str, dict[str, float] | None] = {}
         for name, part, value in rows:
@@ -299,7 +292,7 @@ class OpenModel:
 
     def count_updated_rows(self, changes: str) -> list[tuple[int, int]]:
         """Return how many rows each UPDATE changes, and how many its table has. Raises ToolError if one is refused."""
-        rows = self.job("touched", {"text": changes}, self._longest(1)).rows
+        rows = self.job("touched", {"text": changes}, self._longest()).rows
         return [(int(str(count)), int(str(whole))) for count, whole in rows]
 
     def statement_counts(self) -> tuple[int, int]:
@@ -347,7 +340,7 @@ class OpenModel:
         if left <= 0:
             return TIME_OVER
         places = self.candidates.places
-        began, longest = time.monotonic(), self._longest(len(part))
+        began, longest = time.monotonic(), self._longest()
         try:
             reply = self.job("outcomes", {"candidates": [places[one] for one in part], **wish}, min(longest, left))
         # The limit of the run ended the request, not that of its statements: what is known is kept.
@@ -370,7 +363,7 @@ class OpenModel:
             wanted = max(min(wanted, 4 * count), SMALL // max(self.rows, 1))
         self.size = max(1, min(wanted, most))
 
-    def _longest(self, count: int) -> float:
+    def _longest(self) -> float:
         """Return the seconds that a request may take in all."""
         statements = len(self.model.statements()) + 3
         return self.model.seconds * max(LONGEST, statements)
@@ -489,7 +482,7 @@ def find_changed_arguments(model: OpenModel) -> Iterator[ArgumentChange]:
         recorded = [plain_arguments(one, row) for row in one.values]
         new = [row for row in today[name] if row not in recorded]
         for row in [row for row in recorded if row not in today[name]]:
-            counts = [count_equal_cells(row, other) for other in new]
+            counts = [sum(key in other and other[key] == cell for key, cell in row.items()) for other in new]
             same = new[counts.index(max(counts))] if new else None
             if same is None or not (max(counts) or len(recorded) == len(today[name]) == 1):
                 yield ArgumentChange(name, format_cells(row), "")
@@ -503,14 +496,6 @@ def plain_arguments(function: FunctionTable, row: Mapping[str, Value]) -> Mappin
     """Return the arguments of a row, without what the function gave, and with numbers of 12 digits."""
     cells = {key: cell for key, cell in row.items() if key not in function.gives}
     return {key: float(f"{cell:.12g}") if isinstance(cell, float) else cell for key, cell in cells.items()}
-
-
-def count_equal_cells(row: Mapping[str, Value], other: Mapping[str, Value]) -> int:
-    return sum(key in other and other[key] == cell for key, cell in row.items())
-
-
-def format_cells(row: Mapping[str, Value]) -> str:
-    return ", ".join(f"{key} {format_rule_value(cell)}" for key, cell in row.items())
 
 
 def run_rule_tests(model: OpenModel, candidate: str) -> tuple[RuleTest, ...]:

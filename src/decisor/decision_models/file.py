@@ -16,19 +16,17 @@ from decisor.errors import SetupError
 from decisor.system.structured_files import MAX_CHARS, FileFault, TomlFile, read_text_file
 
 OLD = {"choice", "variable", "require", "take"}
-"""Keys by which a file of the second form is known."""
-OLD_FORM = "this file is of an earlier form: write it anew with `decisor model upgrade FILE --out NEW`"
-
-
-def read_model_text(path: Path) -> str:
-    """Read the text of a model file; raise SetupError if it cannot be read."""
-    return read_text_file(path, "a decision model")
+"""Keys by which a file of the second form, which was never released, is known."""
+OLD_FORM = (
+    "this file is of an older form, without `format = 3`. Write its choice as choice.NAME.rows and choice.NAME.take, "
+    "[variable] as [unknown] and [require] as [rule] (docs/decision-models.md)"
+)
 
 
 def read_model_file(path: Path, **parameters: Scalar) -> DecisionModel:
     """Read a model file; raise SetupError, with lines, if it is missing or is no decision model."""
     try:
-        return parse_model(read_model_text(path), **parameters)
+        return parse_model(read_text_file(path, "a decision model"), **parameters)
     except FileFault as error:
         raise SetupError(f"{path}: {error}") from error
 

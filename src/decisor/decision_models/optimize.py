@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from decisor.decision_models.candidates import LIMIT, explain_broken_rule, format_rule_value
-from decisor.decision_models.client import FIRST, MORE_SECONDS, TIME_OVER, OpenModel, Progress, TimeOver
+from decisor.decision_models.candidates import LIMIT, explain_broken_rule, format_cells
+from decisor.decision_models.client import FIRST, MORE_SECONDS, TIME_OVER, OpenModel, TimeOver
 from decisor.decision_models.outcomes import Reason, is_tied, measure_lead, relative_distance
 from decisor.decision_models.ranking import NO_READING, compare_parts, describe_near, describe_not_computed, rank_model
 from decisor.decision_models.turning_points import FACTOR, build_knobs, find_turns_of_knob
@@ -134,7 +134,6 @@ def solve_model(
     seconds: float = SOLVE_SECONDS,
     scenario: str = "",
     changes: str = "",
-    forced: Sequence[tuple[str, int, float]] = (),
     required: Sequence[tuple[str, bool]] = (),
     excluded: Sequence[Iterable[int]] = (),
     stepped: bool = False,
@@ -142,7 +141,6 @@ def solve_model(
     """Find the best plan with the solver.
 
     Args:
-        forced: triples of table, row and amount.
         required: names of rows, each with whether it is to be in the plan or out of it.
         excluded: choices of the first table, by rows, that may not come out.
         stepped: solve the rows that bind most again with one more, if there are whole numbers.
@@ -151,7 +149,7 @@ def solve_model(
         ToolError: the model is not linear or a query fails (with its line), or the plan breaks a rule.
         SetupError: the solver is not installed.
     """
-    request = {"forced": list(forced), "required": list(required), "excluded": list(map(list, excluded))}
+    request = {"required": list(required), "excluded": list(map(list, excluded))}
     plan = propose(model, seconds, scenario, changes, **request, stepped=stepped)
     check_plan(model, plan)
     return plan
@@ -234,7 +232,7 @@ def describe_rule_rows(model: OpenModel, name: str, rows: tuple[int, Rows]) -> s
     """Describe rows of a rule: "rule served in 2 rows, such as shop S01 (Every shop gets what it needs.)"."""
     count, first = rows
     text = next((one.text for one in model.model.rules if one.name == name), "")
-    cells = ", ".join(f"{key} {format_rule_value(value)}" for key, value in first[0].items()) if first else ""
+    cells = format_cells(first[0]) if first else ""
     such = f"{', such as' if count > 1 else ':'} {cells}" if cells else ""
     head = name if name.startswith("take of") else f"rule {name}"
     return f"{head} in {format_count(count, 'row')}{such}{f' ({text})' if text else ''}"
@@ -251,9 +249,7 @@ def describe_rules(model: OpenModel, plan: SolvedPlan) -> Iterator[str]:
     for name, state in plan.rules.items():
         words = f"{name}: {state.binding:,} of {format_count(state.rows, 'row')} bind"
         for row in state.prices[:2]:
-            of = ", ".join(
-                f"{key.removeprefix('of ')} {format_rule_value(cell)}" for key, cell in row.items() if key[:3] == "of "
-            )
+            of = format_cells({key[3:]: cell for key, cell in row.items() if key[:3] == "of "})
             price = format_amount(float(str(row.get("step", row.get("price")))), first.unit)
             how = " (solved again)" if "step" in row else held
             words += f"; one more at {of or 'it'} changes {first.name} by {price}{how}"
@@ -264,11 +260,6 @@ def describe_rules(model: OpenModel, plan: SolvedPlan) -> Iterator[str]:
     for name, (count, rows) in plan.reduced.items():
         near = ", ".join(f"{row['label']} {format_amount(float(str(row['price'])), first.unit)}" for row in rows)
         yield f"{name}: {format_count(count, 'amount')} at 0 would have to be {better} by more than: {near}{held}"
-
-
-def build_plan(model: OpenModel, plan: SolvedPlan) -> AmountPlan:
-    """Build the value of a plan that people see."""
-    return AmountPlan(tuple(plan.tables.values()), tuple(describe_rules(model, plan)))
 
 
 def name_other_plan(best: SolvedPlan, other: SolvedPlan, number: int) -> str:
@@ -359,7 +350,7 @@ def rank_solved(
         compared=len(options),
         stopped=stopped,
         method=method,
-        plan=build_plan(model, best),
+        plan=AmountPlan(tuple(best.tables.values()), tuple(describe_rules(model, best))),
         parts=compare_parts(first.name, best.parts_of(first.name), parts),
         today=None if scenario or changes else first.now,
         near=describe_near(model.model, figures["bound"], "plans") if first.within and not stopped else "",
@@ -527,7 +518,6 @@ def rank_or_solve(
     scenario: str = "",
     changes: str = "",
     stepped: bool = True,
-    progress: Progress | None = None,
 ) -> Ranking:
     """Rank a model by computing every candidate, or by the solver.
 
@@ -543,7 +533,7 @@ def rank_or_solve(
         return rank_solved(model, seconds=limit, scenario=scenario, changes=changes, trials=trials, stepped=stepped)
 
     def compute() -> Ranking:
-        return rank_model(model, trials=trials, seconds=seconds, scenario=scenario, changes=changes, progress=progress)
+        return rank_model(model, trials=trials, seconds=seconds, scenario=scenario, changes=changes)
 
     if model.model.choice and is_enumerable(model):
         return compute()

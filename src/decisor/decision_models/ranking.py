@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
-from decisor.decision_models.client import MORE_SECONDS, OpenModel, Progress, TimeOver
+from decisor.decision_models.candidates import explain_broken_rule, format_cells
+from decisor.decision_models.client import MORE_SECONDS, OpenModel, TimeOver
 from decisor.decision_models.copies import Copy
 from decisor.decision_models.outcomes import Outcomes, measure_lead
 from decisor.decision_models.schema import DecisionModel, list_deciding
@@ -36,9 +36,7 @@ CONTENDERS = 50
 FIRST = 16  # how many of the best are recomputed in each trial
 
 
-def rank_what_if(
-    model: WhatIf, percent: float = 5.0, trials: int = 200, seed: int = 0, *, seconds: float = float("inf")
-) -> Ranking:
+def rank_what_if(model: WhatIf, percent: float = 5.0, trials: int = 200, *, seconds: float = float("inf")) -> Ranking:
     """Rank every allowed candidate of a model by its outcome, equal ones in data order. No options if none is allowed.
 
     Robustness varies each input by up to ``percent`` in ``trials`` trials and recomputes the best 50 candidates; it
@@ -72,7 +70,7 @@ def rank_what_if(
         excluded_count=len(shut),
         excluded=ruled_out,
     )
-    return _add_varied_trials(model, ranking, percent, trials, seed, until) if options else ranking
+    return _add_varied_trials(model, ranking, percent, trials, until) if options else ranking
 
 
 def compute_outcomes_until(model: WhatIf, names: Sequence[str], until: float) -> NDArray[np.float64]:
@@ -88,11 +86,9 @@ def compute_outcomes_until(model: WhatIf, names: Sequence[str], until: float) ->
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _add_varied_trials(
-    model: WhatIf, ranking: Ranking, percent: float, trials: int, seed: int, until: float
-) -> Ranking:
+def _add_varied_trials(model: WhatIf, ranking: Ranking, percent: float, trials: int, until: float) -> Ranking:
     """Add how often each candidate comes first while the inputs vary."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     contenders = [option.name for option in ranking.options[:CONTENDERS]]
     as_they_are = np.array([option.outcome for option in ranking.options[:CONTENDERS]])
     sign = 1 if model.goal == "min" else -1
@@ -247,9 +243,9 @@ def find_null_cells(model: OpenModel) -> Iterator[tuple[str, str]]:
         for aggregate in tree.find_all(exp.Sum, exp.Avg, exp.Min, exp.Max):
             for column in aggregate.find_all(exp.Column):
                 block = column.parent_select
-                near = (
-                    {one.alias_or_name.lower(): one.name.lower() for one in tables_of_block(block)} if block else names
-                )
+                # The tables that the query itself reads, without those of inner queries.
+                own = [one for one in tree.find_all(exp.Table) if one.parent_select is block]
+                near = {one.alias_or_name.lower(): one.name.lower() for one in own}
                 table = find_column_table(column, near or names, tables)
                 cells = tables[table][column.name.lower()] if table else ()
                 if (count := sum(map(is_empty, cells))) and column.name.lower() not in tested | seen:
@@ -257,13 +253,6 @@ def find_null_cells(model: OpenModel) -> Iterator[tuple[str, str]]:
                     rows = f"rows of {table} whose {column.name} is NULL ({count:,} of {len(cells):,})"
                     hint = f"write coalesce({column.name}, ...), or mend the data"
                     yield part, f"{aggregate.sql('duckdb')} passes over {rows}: {hint}"
-
-
-def tables_of_block(block: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the tables that a query itself reads, without those of inner queries."""
-    from sqlglot import exp
-
-    return (one for one in block.find_all(exp.Table) if one.parent_select is block)
 
 
 def find_column_table(column: exp.Column, names: Mapping[str, str], tables: Mapping[str, Mapping[str, object]]) -> str:
@@ -296,11 +285,9 @@ def rank_model(
     candidates: Iterable[int] | None = None,
     *,
     trials: int = 200,
-    seed: int = 0,
     scenario: str = "",
     changes: str = "",
     seconds: float = float("inf"),
-    progress: Progress | None = None,
 ) -> Ranking:
     """Rank the candidates of an open model, best first by the first measure.
 
@@ -312,9 +299,7 @@ def rank_model(
         ToolError: a statement fails, or one by one gives other outcomes than all at once.
     """
     until = time.monotonic() + seconds
-    outcomes = model.outcomes(
-        candidates, scenario=scenario, changes=changes, seconds=seconds, most=1, progress=progress
-    )
+    outcomes = model.outcomes(candidates, scenario=scenario, changes=changes, seconds=seconds, most=1)
 
     def left() -> float:
         return until - time.monotonic()
@@ -334,9 +319,7 @@ def rank_model(
         return ranking
     few = choose_contenders(outcomes)
     try:
-        shaken = model.trials(
-            few, trials, first_seed=seed, scenario=scenario, changes=changes, seconds=left(), progress=progress
-        )
+        shaken = model.trials(few, trials, scenario=scenario, changes=changes, seconds=left())
     # Whatever the trials fail on, the ranking itself is finished.
     except (ToolError, TimeOver) as error:
         return replace(ranking, stopped=f"No trial was finished: {error}".rstrip("."))
@@ -357,7 +340,7 @@ def describe_unjudged_rows(
     candidate = int(outcomes.candidates[place])
     for name, reason in model.unjudged(candidate, scenario, changes, seconds).items():
         rule = model.model.rule(name)
-        row = ", ".join(f"{key} {format_rule_value(value)}" for key, value in reason.rows[0].items())
+        row = format_cells(reason.rows[0])
         more = f" (and {format_count(reason.count - 1, 'more row')})" if reason.count > 1 else ""
         yield (
             f"rule.{name}: {rule.must or rule.never} is NULL for {model.candidates.name(candidate)} in the row {row}"

@@ -29,10 +29,9 @@ from decisor.decision_models.analyses import (
     build_cited_records,
     compare_decisions,
     describe_turns,
-    resolve_condition,
     turn_rows,
 )
-from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
+from decisor.decision_models.candidates import explain_broken_rule, format_cells
 from decisor.decision_models.client import OpenModel
 from decisor.decision_models.optimize import (
     SOLVE_SECONDS,
@@ -163,13 +162,6 @@ def describe_fragment(fragment: Fragment) -> str:
     parameters = [f"{name} = {value}" for name, value in fragment.parameter.items()]
     others = [f"{kind} {name}" for kind in ("table", "unknown") for name in getattr(fragment, kind)]
     return "; ".join([*filter(None, [" ".join(fragment.change.split())]), *parameters, *others, *rules])
-
-
-def answer_solved_change(model: OpenModel, wish: WhatIfWish, seconds: float) -> Observation:
-    """Answer the decision on changed data for a model of the solver."""
-    scenario, text, what = resolve_condition(model, wish)
-    now, then = rank_or_explain(model, seconds), rank_or_explain(model, seconds, scenario, text)
-    return compare_decisions(model, now, then, what)
 
 
 def answer_solved_why(model: OpenModel, wish: WhatIfWish, seconds: float) -> Observation:
@@ -306,11 +298,7 @@ def show_certainty(model: OpenModel) -> Iterator[str]:
 
 
 def format_row_cells(row: object) -> str:
-    return (
-        ", ".join(f"{key} {format_rule_value(value)}" for key, value in row.items())
-        if isinstance(row, dict)
-        else str(row)
-    )
+    return format_cells(row) if isinstance(row, dict) else str(row)
 
 
 def join_sql_lines(sql: str) -> str:
@@ -410,7 +398,9 @@ class ModelTool:
         if not model.model.choice:
             match wish.kind:
                 case "change" | "scenario":
-                    return answer_solved_change(model, wish, seconds)
+                    scenario, text, what = analyses.resolve_condition(model, wish)
+                    now, then = rank_or_explain(model, seconds), rank_or_explain(model, seconds, scenario, text)
+                    return compare_decisions(model, now, then, what)
                 case "why":
                     return answer_solved_why(model, wish, seconds)
                 case "turning points":

@@ -44,10 +44,9 @@ from decisor.views.results import (
     doubts_html,
     evidence_table,
     gain_chart_html,
-    group_by_columns,
     list_doubts,
 )
-from decisor.views.terminal import format_table_value
+from decisor.views.terminal import format_table_value, group_records
 
 
 def plain_table_html(names: Sequence[str], rows: Sequence[Sequence[str | Html]]) -> Html:
@@ -86,7 +85,7 @@ def query_section_html(query: Query, anchors: Anchors) -> Html:
         "div",
         tag("p", tag("b", f"{query.name} {query.tool}".strip()), " ", tag("span", count, cls="soft")),
         tag("pre", query.input, tabindex=0) if query.input else None,
-        *(evidence_table(group, anchors) for group in group_by_columns(restore_records(query))),
+        *(evidence_table(group, anchors) for group in group_records(restore_records(query), passages_alone=False)),
         cls="query",
     )
 

@@ -292,19 +292,19 @@ def explain_rebuild(before: IndexMetadata, about: IndexMetadata) -> str:
 
 WRITER_BYTES = 200_000_000
 THREADS = 2
+DEPTH = 100
+"""Number of hits of each ranking that are fused or reranked."""
 VECTORS, EMBEDDED = "vectors.usearch", "embedded.db"
 
 
-def build_index(
-    passages: Iterable[Passage], path: Path | str, language: str = "english", embedder: Embedder | None = None
-) -> IndexChanges:
+def build_index(passages: Iterable[Passage], path: Path | str, embedder: Embedder | None = None) -> IndexChanges:
     """Build an index of the given passages; an index in ``path`` is updated to hold exactly these.
 
     Raises:
         SetupError: the place cannot be written, holds something else, or another builder is at work.
         OSError: the disk is full.
     """
-    return update_index(wrap_passages(passages), Path(path), IndexMetadata(language=language), embedder)
+    return update_index(wrap_passages(passages), Path(path), IndexMetadata(), embedder)
 
 
 def update_index(
@@ -507,8 +507,6 @@ class DocumentIndex:
     mode: Mode = "bm25"
     embedder: Embedder | None = None
     reranker: Reranker | None = None
-    depth: int = 100
-    """Number of hits of each ranking that are fused or reranked."""
 
     async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]:
         """Return the best passages, best first. By words alone the result is empty if no word of the query occurs.
@@ -517,7 +515,7 @@ class DocumentIndex:
         BM25's, the cosine, their fusion (hybrid), or the reranker's. A server may raise ToolError.
         """
         # A passage that both rankings have far down may come first when they are fused.
-        wide = max(limit, self.depth) if self.reranker or self.mode == "hybrid" else limit
+        wide = max(limit, DEPTH) if self.reranker or self.mode == "hybrid" else limit
         ranked = await self.rank(query, wide)
         ranked = ranked[: wide if self.reranker else limit]
         passages = await self.source.read([number for number, _ in ranked])

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from decisor.errors import SetupError
 from decisor.sandbox.cypher_guard import quote_cypher_name
+from decisor.sandbox.engines import parse_url_options, path_in_url
 from decisor.system.extras import require_package
 from decisor.system.secrets import hide_password
 from decisor.system.wording import format_count
@@ -130,7 +131,7 @@ def load_nodes_and_edges(
     """
     match url.partition("://")[0].partition("+")[0]:
         case "kglite":
-            write_kglite_file(kglite_path(url), list(nodes), list(edges), progress)
+            write_kglite_file(Path(path_in_url(url)), list(nodes), list(edges), progress)
         case "bolt" | "neo4j":
             load_over_bolt(url, list(nodes), list(edges), progress)
         case _:
@@ -141,8 +142,8 @@ def check_graph_target(url: str) -> None:
     """Raise SetupError if the URL names no graph, or an existing one: nothing is loaded over a graph."""
     match url.partition("://")[0].partition("+")[0]:
         case "kglite":
-            if kglite_path(url).exists():
-                raise SetupError(f"{kglite_path(url)} already exists. Name another place, or remove it.")
+            if Path(path_in_url(url)).exists():
+                raise SetupError(f"{path_in_url(url)} already exists. Name another place, or remove it.")
         case "bolt" | "neo4j":
             check_graph_server(url)
         case _:
@@ -174,7 +175,6 @@ def check_graph_server(url: str) -> None:
 @contextlib.contextmanager
 def open_graph_session(url: str) -> Iterator[tuple[neo4j.Session, str]]:
     """Open a session on a graph server; yield it with the ``label`` of the URL, '' for none."""
-    from decisor.sandbox.engines import parse_url_options
     from decisor.sandbox.engines.bolt import OPTIONS, open_bolt_driver
 
     label = parse_url_options(url, OPTIONS).get("label", "")
@@ -182,15 +182,6 @@ def open_graph_session(url: str) -> Iterator[tuple[neo4j.Session, str]]:
         driver, database = open_bolt_driver(url)
     with driver, driver.session(database=database) as session:
         yield session, label
-
-
-def kglite_path(url: str) -> Path:
-    """Return the path of a URL. ``kglite:///graph.kgl`` is relative, ``kglite:////tmp/graph.kgl`` absolute.
-
-    >>> kglite_path("kglite:///graph.kgl").as_posix(), kglite_path("kglite:////tmp/graph.kgl").as_posix()
-    ('graph.kgl', '/tmp/graph.kgl')
-    """
-    return Path(url.partition("://")[2].removeprefix("/"))
 
 
 def write_kglite_file(

@@ -11,7 +11,7 @@ from itertools import pairwise
 from decisor.lab.benchmark import Outcome
 from decisor.lab.statistics import COUNTED, Interval, metric_by_case, share_over_cases, tries_by_case
 
-STEPS = (1, 2, 5)
+STEPS, MOST_POINTS = (1, 2, 5), 12
 
 
 DECILES, LEAST = 10, 5
@@ -67,8 +67,8 @@ def compute_budget_curve(part: Iterable[Outcome], limits: Sequence[int]) -> tupl
     )
 
 
-def choose_curve_limits(outcomes: Iterable[Outcome], most: int = 12) -> tuple[int, ...]:
-    """Choose the numbers of calls for a budget curve. They are the snapshots' own, else up to ``most`` round numbers.
+def choose_curve_limits(outcomes: Iterable[Outcome]) -> tuple[int, ...]:
+    """Choose the numbers of calls for a budget curve. They are the snapshots' own, else up to 12 round numbers.
 
     Empty where no run made a call.
     """
@@ -76,9 +76,8 @@ def choose_curve_limits(outcomes: Iterable[Outcome], most: int = 12) -> tuple[in
     if snapshot_calls := sorted({at for one in runs for at in one.snapshots}):
         return tuple(snapshot_calls)
     last = max((one.usage.calls for one in runs), default=0)
-    # The first round step that needs at most ``most`` points.
     sizes = (base * 10**power for power in range(9) for base in STEPS)
-    step = next(size for size in sizes if size * most >= last)
+    step = next(size for size in sizes if size * MOST_POINTS >= last)
     return tuple(range(step, last + step, step)) if last else ()
 
 
@@ -101,13 +100,13 @@ def accuracy_by_kind(
 
 
 def accuracy_by_decile(
-    outcomes: Iterable[Outcome], label: Callable[[Outcome], str] = lambda one: one.technique, rating: str = "elo"
+    outcomes: Iterable[Outcome], label: Callable[[Outcome], str] = lambda one: one.technique
 ) -> dict[str, tuple[CurvePoint, ...]]:
     """Compute the accuracy by the rating of answers, for cases in ten equal parts.
 
     The rating is how sure the technique was.
 
-    The cases of a technique that has the metric ``rating`` are scaled to 0..1 and sorted (ties in case order). Where
+    The cases of a technique that has the metric ``elo`` are scaled to 0..1 and sorted (ties in case order). Where
     just one technique rates, the others' accuracy on the same parts stands beside (RaD-Agent's figure on Elo scores);
     where several do, each has its own parts. A point lies at the mean rating of its part.
     """
@@ -116,7 +115,7 @@ def accuracy_by_decile(
         if one.state in COUNTED:
             by_label[label(one)].append(one)
     rated = {
-        name: {one.case: one.metrics[rating] for one in part if math.isfinite(one.metrics.get(rating, math.nan))}
+        name: {one.case: one.metrics["elo"] for one in part if math.isfinite(one.metrics.get("elo", math.nan))}
         for name, part in by_label.items()
     }
     raters = {name: ratings for name, ratings in rated.items() if ratings}
@@ -131,9 +130,9 @@ def accuracy_by_decile(
     return curves
 
 
-def sort_into_tenths(outcomes: Iterable[Outcome], rating: str = "elo") -> list[set[str]]:
+def sort_into_tenths(outcomes: Iterable[Outcome]) -> list[set[str]]:
     """Return the cases in ten parts of equal size, lowest rating first; empty if there are too few for ten."""
-    parts = _equal_parts(metric_by_case(outcomes, rating))
+    parts = _equal_parts(metric_by_case(outcomes, "elo"))
     return [cases for _, cases in parts] if len(parts) == DECILES else []
 
 

@@ -145,9 +145,12 @@ W = TypeVar("W", bound=str)
 VERDICT = re.compile(r"^\W*(?:verdict|final answer|answer)\W*:\W*", re.I | re.M)
 
 
-def open_judge_run(llm: LLM, limits: Limits = Limits(), trace: Trace | None = None) -> Run:
+AT_ONCE = 8
+
+
+def open_judge_run(llm: LLM, limits: Limits = Limits()) -> Run:
     """Open a run for judges: no tools, a budget of its own."""
-    return Run(llm, Toolbox(()), Budget(limits), trace or Trace())
+    return Run(llm, Toolbox(()), Budget(limits), Trace())
 
 
 async def ask_verdict(
@@ -463,7 +466,7 @@ class Preference:
 
 
 async def score_all_pairs(
-    task: str, answers: Mapping[str, str], judge: Preference, run: Run, at_once: int = 8
+    task: str, answers: Mapping[str, str], judge: Preference, run: Run
 ) -> dict[str, float] | None:
     """Score each name from 0 to 1 by the mean of its comparisons with all others.
 
@@ -475,7 +478,7 @@ async def score_all_pairs(
         left, right = (answers[name] for name in pair)
         return 0.5 if left == right else await judge(task, left, right, run)
 
-    results = await map_concurrently(one, pairs, at_once)
+    results = await map_concurrently(one, pairs, AT_ONCE)
     points: dict[str, list[float]] = {name: [] for name in sorted(answers)}
     for (left, right), result in zip(pairs, results, strict=True):
         if result is not None:

@@ -169,7 +169,7 @@ def read_choice_letter(text: str, choices: Mapping[str, str]) -> str:
     return longest[0] if len(longest) == 1 else ""
 
 
-def is_near_answer(predicted: str, answer: str, margin: float = 0.1) -> bool:
+def is_near_answer(predicted: str, answer: str) -> bool:
     """Return whether a number is within 10 %, or a text equal after normalising. LLMCompiler's rule for ParallelQA.
 
     >>> (is_near_answer("5,900 m", "5931.80"), is_near_answer("Mariana trench", "Mariana Trench"),
@@ -185,4 +185,4 @@ def is_near_answer(predicted: str, answer: str, margin: float = 0.1) -> bool:
     if match is None:
         return False
     value = float(match[0].replace(",", ""))
-    return abs(value - number) < margin * abs(number) if number else value == 0
+    return abs(value - number) < 0.1 * abs(number) if number else value == 0

@@ -172,6 +172,18 @@ def quote_identifier(name: str) -> str:
 LOOSE_JOINER = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])")
 
 
+FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+
+
+def guard_formula(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would run as a formula (OWASP, CSV injection).
+
+    >>> guard_formula("=HYPERLINK(1)"), guard_formula(" @x"), guard_formula("elm")
+    ("'=HYPERLINK(1)", "' @x", 'elm')
+    """
+    return f"'{text}" if FORMULA.match(text) else text
+
+
 def clean_for_terminal(text: str) -> str:
     r"""Return a text without characters that could steer a terminal; newlines and tabs stay.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from decisor.types import Ranking
+from decisor.types import Ranking, Turn
 
 
 def plural(number: int, what: str) -> str:
@@ -234,6 +234,21 @@ def format_ranking(ranking: Ranking) -> str:
     words += [*format_plan_lines(ranking), format_gain(ranking), format_margin(ranking), format_compared(ranking)]
     words += [*ranking.left_out, *excluded_lines(ranking), *reading_lines(ranking)]
     return "\n".join(filter(None, [*words, format_robustness(ranking)]))
+
+
+def turn_percent(turn: Turn) -> float:
+    """Return the change of the input of a turning point.
+
+    >>> from decisor.types import Turn
+    >>> round(turn_percent(Turn("units", 1.0513)), 2)
+    5.13
+    """
+    return ((turn.factor or 1.0) - 1) * 100
+
+
+def turn_distance(turn: Turn) -> float:
+    """Return the size of the change: half and double are equally far from 1."""
+    return abs(math.log(turn.factor or 1.0))
 
 
 def format_duration(seconds: float) -> str:

@@ -27,7 +27,7 @@ import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, TextContent, jsonrpc_message_adapter
 
 from decisor.errors import SetupError, ToolError
 from decisor.system.extras import require_package
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.client._transport import TransportStreams
     from mcp_types import CallToolResult
-
 
 SPEC = re.compile(r"mcp:(?P<place>.+?)(?:#(?P<names>[\w.,/-]+))?", re.S)
 CUT = ResultLimits()
@@ -73,8 +72,6 @@ class McpServer:
 
     @cached_property
     def meter(self) -> ByteMeter:
-        pass
-
         return ByteMeter()
 
     @property
@@ -119,8 +116,6 @@ class McpServer:
             ready.exception() if not ready.cancelled() else None
 
     def transport(self) -> Any:
-        pass
-
         variables = {name: one.reveal() for name, one in self.keys.items()}
         if self.place.startswith(("http://", "https://")):
             return connect_address(self.place, next(iter(variables.values()), ""), self.meter, self.seconds)
@@ -233,7 +228,11 @@ class McpTool:
     async def call(self, text: str) -> Observation:
         """Call the tool. Raise ToolError if the arguments do not fit, the server fails or takes too long."""
         result = await self.server.call(self.own_name, self.arguments.read(text))
-        texts = [redact_known(one, self.server.keys.values()) for one in iterate_result_texts(result)]
+        # Other content than texts is only named.
+        contents = [
+            one.text if isinstance(one, TextContent) else f"({one.type}, which is not shown)" for one in result.content
+        ]
+        texts = [redact_known(one, self.server.keys.values()) for one in contents]
         if result.is_error:
             raise ToolError(f"{self.name} failed: {quote_on_one_line(' '.join(texts))}")
         structured: object = result.structured_content
@@ -255,13 +254,6 @@ class McpTool:
 
     async def close(self) -> None:
         await self.server.close()
-
-
-def iterate_result_texts(result: CallToolResult) -> Iterator[str]:
-    """Iterate over the texts of a result; other content is only named."""
-    for one in result.content:
-        text = getattr(one, "text", None)
-        yield text if isinstance(text, str) else f"({one.type}, which is not shown)"
 
 
 async def open_mcp_tools(spec: str, keys: Mapping[str, Secret], patience: float = START_SECONDS) -> list[McpTool]:
@@ -287,11 +279,7 @@ async def open_mcp_tools(spec: str, keys: Mapping[str, Secret], patience: float 
 
 
 VARIABLES = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "SYSTEMROOT", "TERM", "TMPDIR", "TZ", "USER")
-
-
 GRACE_SECONDS = 1.0
-
-
 NUMBER = re.compile(rb'"id"\s*:\s*(\d{1,18})\b')
 
 

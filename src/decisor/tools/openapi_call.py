@@ -278,6 +278,6 @@ def build_operation_tools(client: OpenApiClient, names: Sequence[str] = (), most
     return tools
 
 
-def list_sorted_names(names: set[str], most: int = 12) -> str:
-    first = [fit_on_one_line(name, 64) for name in sorted(names)[:most]]
-    return ", ".join(first) + (f" and {len(names) - most} more" if len(names) > most else "")
+def list_sorted_names(names: set[str]) -> str:
+    first = [fit_on_one_line(name, 64) for name in sorted(names)[:12]]
+    return ", ".join(first) + (f" and {len(names) - 12} more" if len(names) > 12 else "")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from decisor.parsing.figures import split_name, without_citations
-from decisor.system.wording import format_count
+from decisor.system.wording import format_count, turn_distance, turn_percent
 from decisor.techniques.shared.compared import ComparedTable, find_compared_table, mentions_candidate
 from decisor.trace.events import TraceEntry, iterate_actions
 from decisor.types import Action, Decision, Goal, Ranking, Step, Study, Turn
@@ -373,16 +373,16 @@ def turning_points_html(study: Study) -> Html | None:
     turns = [turn for turn in study.turns if turn.factor]
     if not inputs:
         return None
-    scale = scale_around([-50.0, 100.0, *map(percent_change, turns)])
+    scale = scale_around([-50.0, 100.0, *(turn_percent(turn) for turn in turns)])
     rows = []
     for name in inputs:
         own = [turn for turn in turns if turn.input.removesuffix(", falling") == name]
         marks = [*scale.grid(), upright("now", scale.at(0))]
         for turn in own:
-            at = scale.at(percent_change(turn))
+            at = scale.at(turn_percent(turn))
             marks += [line("link", scale.at(0), at), upright("turn", at, "25%", "75%")]
         words = [
-            tag("div", tag("b", f"{format_value(percent_change(turn), 1, True)} %"), f" {turn_words(study, turn)}")
+            tag("div", tag("b", f"{format_value(turn_percent(turn), 1, True)} %"), f" {describe_turn(study, turn)}")
             for turn in own
         ]
         cells = (
@@ -391,10 +391,10 @@ def turning_points_html(study: Study) -> Html | None:
             tag("td", join(*words) if words else "changes nothing"),
         )
         rows.append(tag("tr", *cells, cls=None if own else "out"))
-    nearest = min(turns, key=lambda turn: abs(math.log(turn.factor or 1.0)), default=None)
+    nearest = min(turns, key=turn_distance, default=None)
     title = "No input alone changes the winner"
     if nearest is not None:
-        change = abs(percent_change(nearest))
+        change = abs(turn_percent(nearest))
         title = (
             f"{name_inputs([nearest.input.removesuffix(', falling')])} must move {change:.3g} % to change the winner"
         )
@@ -415,15 +415,6 @@ def name_inputs(inputs: Sequence[str]) -> str:
     return "; ".join(head.replace(".", ": ", 1).replace("_", " ") + mark + rest for head, mark, rest in parts)
 
 
-def turn_words(study: Study, turn: Turn) -> str:
+def describe_turn(study: Study, turn: Turn) -> str:
     why = f"; {study.best} then breaks {turn.why}" if turn.why else ""
     return f"{turn.winner} wins{why}" if turn.winner else f"nothing is allowed{why}"
-
-
-def percent_change(turn: Turn) -> float:
-    """Return a turning point as the change of its input in per cent.
-
-    >>> round(percent_change(Turn("units", 1.0513)), 2)
-    5.13
-    """
-    return ((turn.factor or 1.0) - 1) * 100

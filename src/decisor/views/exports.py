@@ -17,12 +17,10 @@ import duckdb
 
 from decisor.databases.combine import table_of_records
 from decisor.sandbox.wire import number_repeated_names
-from decisor.system.text import quote_identifier
+from decisor.system.text import guard_formula, quote_identifier
 from decisor.trace.events import ActionResult, TraceEntry, events_of
 from decisor.types import Record, Table
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""First characters by which a spreadsheet takes a text for a formula (OWASP, CSV injection)."""
 MOST_INTEGER = 2**63 - 1
 
 
@@ -88,13 +86,13 @@ def write_csv(records: Sequence[Record]) -> bytes:
 
 
 def defuse(value: object) -> object:
-    """Return a cell for a spreadsheet; a text that begins as a formula is kept from running.
+    """Return a cell for a spreadsheet.
 
-    >>> defuse("=1+1"), defuse(-4.5), defuse("elm"), defuse([1, 2])
-    ("'=1+1", -4.5, 'elm', '[1, 2]')
+    >>> defuse("=1+1"), defuse(-4.5), defuse([1, 2])
+    ("'=1+1", -4.5, '[1, 2]')
     """
     text = json.dumps(value, default=str) if isinstance(value, list | tuple | dict) else value
-    return f"'{text}" if isinstance(text, str) and text.startswith(FORMULA) else text
+    return guard_formula(text) if isinstance(text, str) else text
 
 
 def write_parquet(records: Sequence[Record]) -> bytes:

@@ -9,8 +9,8 @@ A graph without cycles is laid out in layers, each node below its parents:
     repeat      order each layer by the mean place of its neighbours
     repeat      move each node towards the mean of its neighbours, as near as order and room allow
 
-After Sugiyama, Tagawa and Toda (1981); the room is kept by pooling neighbours that would overlap. A tree runs from
-left to right: each leaf is a row, each parent is in the middle of its children, each depth is a column.
+After Sugiyama, Tagawa and Toda (1981); the room is kept by pooling neighbours that would overlap. The layers of a tree
+are columns, so that it runs from left to right.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 from textwrap import wrap
+from typing import Literal
 
 from decisor.system.text import clean_one_line
 from decisor.system.wording import format_count
@@ -41,6 +42,7 @@ from decisor.views.transcript import ENDED, path_to_node
 WIDE, CHARACTERS, LINE, PAD = 224.0, 33, 17.0, 9.0
 """Of a box in pixels: its width, how many characters fit in a line, a line's height, and the room around."""
 MOST_TITLE = 700
+Form = Literal["dag", "tree"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class EdgeLine:
 class Drawing:
     """A drawing of a graph or tree. Sizes are pixels."""
 
-    form: str
+    form: Form
     """dag, whose lines run down, or tree, whose lines run to the right."""
     title: str
     width: float
@@ -105,20 +107,22 @@ def box_title(*parts: str) -> str:
     return clean_one_line("  ·  ".join(part for part in parts if part), MOST_TITLE)
 
 
-ACROSS, DOWN, MARGIN, POINT = 26.0, 46.0, 12.0, 12.0
-SWEEPS = 8
+MARGIN, POINT, SWEEPS = 12.0, 12.0, 8
+ROOMS: Mapping[Form, tuple[float, float]] = {"dag": (26.0, 46.0), "tree": (10.0, 44.0)}
+"""Pixels between two boxes of a layer, and between two layers."""
 Corner = tuple[float, float]
 Neighbours = Mapping[str, Sequence[str]]
 
 
-def layout_graph(boxes: Sequence[Box], parents: Neighbours, title: str) -> Drawing:
+def layout_graph(boxes: Sequence[Box], parents: Neighbours, title: str, form: Form) -> Drawing:
     """Lay out a graph in layers.
 
     The boxes come in an order in which each follows its parents; a name that comes later, or never, is no parent.
     """
-    graph = Layers(boxes, parents)
-    # Order first, then places: moving may not change the order that avoids crossings.
-    for sweep in range(SWEEPS):
+    graph = Layers(boxes, parents, form)
+    # Order first, then places: moving may not change the order that avoids crossings. In a tree none are left once each
+    # layer is in the order of its parents.
+    for sweep in range(1 if form == "tree" else SWEEPS):
         graph.order(downwards=sweep % 2 == 0)
     for sweep in range(SWEEPS):
         graph.move(downwards=sweep % 2 == 0)
@@ -126,10 +130,13 @@ def layout_graph(boxes: Sequence[Box], parents: Neighbours, title: str) -> Drawi
 
 
 class Layers:
-    """The nodes of each layer from left to right, with points of long edges, and their places."""
+    """The nodes of each layer, with points of long edges, and the place of their middles along it.
 
-    def __init__(self, boxes: Sequence[Box], parents: Neighbours) -> None:
-        self.boxes = {box.name: box for box in boxes}
+    A layer is a row of a DAG, from left to right, and a column of a tree, from top to bottom.
+    """
+
+    def __init__(self, boxes: Sequence[Box], parents: Neighbours, form: Form) -> None:
+        self.boxes, self.form = {box.name: box for box in boxes}, form
         depth: dict[str, int] = {}
         edges: list[tuple[str, str]] = []
         for name in self.boxes:
@@ -143,7 +150,7 @@ class Layers:
         for name, deep in depth.items():
             self.layers[deep - 1].append(name)
         self.ways = [self.way(start, end, depth) for start, end in edges]
-        self.x = {name: at * (WIDE + ACROSS) for layer in self.layers for at, name in enumerate(layer)}
+        self.middles = {name: float(at) for layer in self.layers for at, name in enumerate(layer)}
 
     def way(self, start: str, end: str, depth: Mapping[str, int]) -> list[str]:
         """Return the two ends of an edge and a point in each layer between."""
@@ -163,55 +170,61 @@ class Layers:
         neighbours = self.above if downwards else self.below
         for layer in self.layers if downwards else reversed(self.layers):
             layer.sort(key=lambda name: self.mean(name, neighbours))
-            for name, x in zip(layer, pack_places([0.0] * len(layer), self.rooms(layer)), strict=True):
-                self.x[name] = x
+            self.place(layer, [0.0] * len(layer))
 
     def move(self, downwards: bool) -> None:
         neighbours = self.above if downwards else self.below
         for layer in self.layers if downwards else reversed(self.layers):
-            wishes = [self.mean(name, neighbours) for name in layer]
-            for name, x in zip(layer, pack_places(wishes, self.rooms(layer)), strict=True):
-                self.x[name] = x
+            self.place(layer, [self.mean(name, neighbours) for name in layer])
+
+    def place(self, layer: Sequence[str], wishes: Sequence[float]) -> None:
+        """Place a layer as near to its wishes as the room around each node allows."""
+        sizes = [self.size(name) for name in layer]
+        rooms = [0.0, *((one + other) / 2 + ROOMS[self.form][0] for one, other in pairwise(sizes))][: len(layer)]
+        self.middles.update(zip(layer, pack_places(wishes, rooms), strict=True))
 
     def mean(self, name: str, neighbours: Neighbours) -> float:
         others = neighbours[name]
-        return fmean(self.x[one] for one in others) if others else self.x[name]
+        return fmean(self.middles[one] for one in others) if others else self.middles[name]
 
-    def rooms(self, layer: Sequence[str]) -> list[float]:
-        """Return the least distance of each node's middle from the one before it."""
-        wide = [WIDE if name in self.boxes else POINT for name in layer]
-        return [0.0, *((one + other) / 2 + ACROSS for one, other in pairwise(wide))][: len(layer)]
+    def size(self, name: str) -> float:
+        """Return the room of a node along its layer."""
+        return POINT if name not in self.boxes else self.boxes[name].height if self.form == "tree" else WIDE
 
     def drawing(self, title: str) -> Drawing:
-        left = min((self.x[name] for name in self.boxes), default=0.0) - WIDE / 2 - MARGIN
-        tops, y = [], MARGIN
-        for layer in self.layers:
-            high = max((self.boxes[name].height for name in layer if name in self.boxes), default=0.0)
-            tops.append((y, y + high))
-            y += high + DOWN
+        begin = min((self.middles[name] - self.size(name) / 2 for name in self.boxes), default=0.0) - MARGIN
         placed: dict[str, Box] = {}
         points: dict[str, tuple[Corner, Corner]] = {}
-        for (top, bottom), layer in zip(tops, self.layers, strict=True):
+        start = MARGIN
+        for layer in self.layers:
+            inside = [self.boxes[name] for name in layer if name in self.boxes]
+            end = start + max((WIDE if self.form == "tree" else box.height for box in inside), default=0.0)
             for name in layer:
-                x = round(self.x[name] - left, 1)
+                middle = self.middles[name] - begin
                 if name in self.boxes:
-                    placed[name] = replace(self.boxes[name], x=round(x - WIDE / 2, 1), y=top)
-                else:
-                    points[name] = ((x, top), (x, bottom))
-        right = max((box.x + WIDE for box in placed.values()), default=0.0)
-        lines = tuple(graph_line(way, placed, points) for way in self.ways)
+                    edge = round(middle - self.size(name) / 2, 1)
+                    x, y = (start, edge) if self.form == "tree" else (edge, start)
+                    placed[name] = replace(self.boxes[name], x=x, y=y)
+                else:  # only a DAG has long edges
+                    points[name] = ((round(middle, 1), start), (round(middle, 1), end))
+            start = end + ROOMS[self.form][1]
         boxes = tuple(placed[name] for name in self.boxes)
-        return Drawing("dag", title, right + MARGIN, max(y - DOWN, 0.0) + MARGIN, boxes, lines)
+        width = max((box.x + WIDE for box in boxes), default=0.0)
+        height = max((box.y + box.height for box in boxes), default=0.0)
+        lines = tuple(self.line(way, placed, points) for way in self.ways)
+        return Drawing(self.form, title, width + MARGIN, height + MARGIN, boxes, lines)
 
-
-def graph_line(way: Sequence[str], boxes: Mapping[str, Box], points: Mapping[str, tuple[Corner, Corner]]) -> EdgeLine:
-    start, end = boxes[way[0]], boxes[way[-1]]
-    corners = [
-        (start.x + WIDE / 2, start.y + start.height),
-        *(corner for one in way[1:-1] for corner in points[one]),
-        (end.x + WIDE / 2, end.y),
-    ]
-    return EdgeLine(start.name, end.name, tuple(corners), end.kind if end.kind == "failed" else "")
+    def line(
+        self, way: Sequence[str], boxes: Mapping[str, Box], points: Mapping[str, tuple[Corner, Corner]]
+    ) -> EdgeLine:
+        start, end = boxes[way[0]], boxes[way[-1]]
+        first, last = (start.x + WIDE / 2, start.y + start.height), (end.x + WIDE / 2, end.y)
+        if self.form == "tree":
+            first, last = (start.x + WIDE, start.y + start.height / 2), (end.x, end.y + end.height / 2)
+        is_way = start.kind.startswith("way") and end.kind.startswith("way")
+        kind = "failed" if end.kind == "failed" else "way" if is_way else ""
+        corners = (first, *(corner for one in way[1:-1] for corner in points[one]), last)
+        return EdgeLine(start.name, end.name, corners, kind)
 
 
 def pack_places(wishes: Sequence[float], rooms: Sequence[float]) -> list[float]:
@@ -235,85 +248,6 @@ def pack_places(wishes: Sequence[float], rooms: Sequence[float]) -> list[float]:
         groups.append((total, count))
     shifts = [total / count for total, count in groups for _ in range(count)]
     return [shift + start for shift, start in zip(shifts, starts, strict=True)]
-
-
-NODE_SPACING, LEVEL_SPACING, TREE_MARGIN = 44.0, 10.0, 12.0
-
-
-def layout_tree(boxes: Sequence[Box], parents: Mapping[str, str], title: str) -> Drawing:
-    """Lay out a tree.
-
-    The boxes come in an order in which each follows its parent; one whose parent does not come before it is a root.
-    """
-    by_name = {box.name: box for box in boxes}
-    depth: dict[str, int] = {}
-    children: dict[str, list[str]] = {name: [] for name in by_name}
-    for name in by_name:
-        parent = parents.get(name, "")
-        if parent in depth:
-            children[parent].append(name)
-        depth[name] = depth.get(parent, -1) + 1
-    # A column may hold boxes of several subtrees, so the middles alone may overlap.
-    middles = separate_boxes(middle_of_box(children, by_name), depth, by_name)
-    placed = {
-        name: replace(
-            box, x=TREE_MARGIN + depth[name] * (WIDE + NODE_SPACING), y=round(middles[name] - box.height / 2, 1)
-        )
-        for name, box in by_name.items()
-    }
-    lines = tuple(tree_line(placed[name], placed[one]) for name, below in children.items() for one in below)
-    right = max((box.x + WIDE for box in placed.values()), default=0.0)
-    bottom = max((box.y + box.height for box in placed.values()), default=0.0)
-    return Drawing("tree", title, right + TREE_MARGIN, bottom + TREE_MARGIN, tuple(placed.values()), lines)
-
-
-def middle_of_box(children: Mapping[str, Sequence[str]], by_name: Mapping[str, Box]) -> dict[str, float]:
-    """Return the middle of each box.
-
-    Leaves stand below one another as a walk meets them, parents between their first and last child.
-    """
-    parents = {one: name for name, below in children.items() for one in below}
-    middles: dict[str, float] = {}
-    bottom = TREE_MARGIN
-    for name in walk_children_first([name for name in by_name if name not in parents], children):
-        if below := children[name]:
-            middles[name] = (middles[below[0]] + middles[below[-1]]) / 2
-        else:
-            middles[name] = bottom + by_name[name].height / 2
-            bottom += by_name[name].height + LEVEL_SPACING
-    return middles
-
-
-def walk_children_first(roots: Sequence[str], children: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the names of all nodes, children before their parents, in their order."""
-    order: list[str] = []
-    stack = list(roots)
-    # A stack instead of recursion: a chain of a search may be deeper than Python's limit.
-    while stack:
-        name = stack.pop()
-        order.append(name)
-        stack.extend(children[name])
-    return order[::-1]
-
-
-def separate_boxes(middles: dict[str, float], depth: Mapping[str, int], by_name: Mapping[str, Box]) -> dict[str, float]:
-    """Move down the boxes of one column that overlap. High parents of low children may do so."""
-    columns: dict[int, list[str]] = {}
-    for name, deep in depth.items():
-        columns.setdefault(deep, []).append(name)
-    for column in columns.values():
-        column.sort(key=lambda name: middles[name])
-        for above, name in pairwise(column):
-            least = middles[above] + (by_name[above].height + by_name[name].height) / 2 + LEVEL_SPACING
-            middles[name] = max(middles[name], least)
-    return middles
-
-
-def tree_line(start: Box, end: Box) -> EdgeLine:
-    corners = ((start.x + WIDE, start.y + start.height / 2), (end.x, end.y + end.height / 2))
-    return EdgeLine(
-        start.name, end.name, corners, "way" if start.kind.startswith("way") and end.kind.startswith("way") else ""
-    )
 
 
 def draw_run(entries: Sequence[TraceEntry]) -> Iterator[Drawing]:
@@ -342,7 +276,7 @@ def graph_drawing(plan: GraphPlan, entries: Sequence[TraceEntry]) -> Drawing:
         boxes.append(Box(part.id, lines, kind, title, begun.get(part.id, 0)))
     parents = {part.id: part.parents for part in plan.graph.parts}
     done = sum(box.kind == "answered" for box in boxes)
-    return layout_graph(boxes, parents, f"Reasoning DAG: {format_count(len(boxes), 'node')}, {done} answered")
+    return layout_graph(boxes, parents, f"Reasoning DAG: {format_count(len(boxes), 'node')}, {done} answered", "dag")
 
 
 def tree_drawing(tree: SearchTree, entries: Sequence[TraceEntry]) -> Drawing:
@@ -350,16 +284,16 @@ def tree_drawing(tree: SearchTree, entries: Sequence[TraceEntry]) -> Drawing:
     grown = {entry.event.node: entry for entry in entries if isinstance(entry.event, SearchNode)}
     way = path_to_node(tree.chosen, {node.node: node.parent for node in tree.nodes})
     steps = [entry.event.action for entry in entries if isinstance(entry.event, ActionResult)]
-    boxes, parents = [], {}
+    boxes, parents = [], {str(node.node): list[str]() for node in tree.nodes}
     for node in tree.nodes:
         entry = grown.get(node.node)
         at = bisect(steps, entry.id) if entry else 0
         boxes.append(tree_box(node, entry, node.node in way, steps[at - 1] if at else 0))
         if node.parent is not None:
-            parents[str(node.node)] = str(node.parent)
+            parents[str(node.node)] = [str(node.parent)]
     ends = sum(bool(node.ended) for node in tree.nodes)
     title = f"Search tree: {format_count(len(boxes) - 1, 'node')}, {format_count(ends, 'sequence')}"
-    return layout_tree(boxes, parents, title)
+    return layout_graph(boxes, parents, title, "tree")
 
 
 def tree_box(node: NodeRating, entry: TraceEntry | None, chosen: bool, step: int) -> Box:

@@ -18,12 +18,14 @@ from decisor.system.wording import (
     format_count,
     format_robustness,
     format_share,
+    turn_distance,
+    turn_percent,
 )
 from decisor.trace.events import ActionResult, TraceEntry, events_of
 from decisor.types import PlanTable, Ranking, ScenarioOutcome, Study
 from decisor.views.chart_drawing import chart_html, chart_lines
 from decisor.views.charts import Axis, Chart, ChartMark, ChartSeries, begins_at_zero
-from decisor.views.comparison import format_value, percent_change, turning_points_html
+from decisor.views.comparison import describe_turn, format_value, turning_points_html
 from decisor.views.markup import Html, tag
 
 MOST = 12
@@ -241,11 +243,8 @@ def pareto_chart(study: Study) -> Chart:
 def study_sentences(study: Study) -> Iterator[str]:
     """Yield the turning points, the smallest change first, scenarios without a winner, and the Pareto front."""
     turns = [turn for turn in study.turns if turn.factor]
-    # A factor of 0.5 is as large a change as one of 2.
-    for turn in sorted(turns, key=lambda turn: max(turn.factor or 1.0, 1 / (turn.factor or 1.0)))[:MOST]:
-        wins = f"{turn.winner} wins" if turn.winner else "nothing is allowed"
-        why = f"; {study.best} then breaks {turn.why}" if turn.why else ""
-        yield clean_one_line(f"{turn.input} {percent_change(turn):+.3g} %: {wins}{why}", 160)
+    for turn in sorted(turns, key=turn_distance)[:MOST]:
+        yield clean_one_line(f"{turn.input} {turn_percent(turn):+.3g} %: {describe_turn(study, turn)}", 160)
     still = {turn.input.removesuffix(", falling") for turn in study.turns} - {turn.input for turn in turns}
     if still:
         yield f"No turning point from half to twice: {clean_one_line(', '.join(sorted(still)), 120)}"

@@ -26,7 +26,7 @@ from decisor.views.comparison import (
 from decisor.views.links import Anchors, EvidenceCell, anchors_of, cell_anchor, figures_html, link_text, row_anchor
 from decisor.views.markup import Html, join, tag
 from decisor.views.rankings import gain_chart, plan_html, studies_of, study_html
-from decisor.views.terminal import format_table_value
+from decisor.views.terminal import format_table_value, group_records
 from decisor.views.transcript import describe_end
 
 MOST_ROWS = 20
@@ -338,21 +338,12 @@ def evidence_html(entries: Sequence[TraceEntry], records: Sequence[Record], anch
         if result.observation.records
     }
     tables = []
-    for group in group_by_columns(records):
+    for group in group_records(records, passages_alone=False):
         name = group[0].id.partition(".")[0]
         tables.append(evidence_table(group, anchors, results.get(name), links=True))
     if not tables:
         return None
     return tag("section", tag("h2", "Evidence"), *tables, figures_html(anchors), cls="evidence", aria_label="Evidence")
-
-
-def group_by_columns(records: Sequence[Record]) -> list[list[Record]]:
-    """Group records of one result that have the same columns."""
-    groups: dict[tuple[str, ...], list[Record]] = {}
-    for record in records:
-        key = (record.id.partition(".")[0], *record.fields, *(("text",) if record.text else ()))
-        groups.setdefault(key, []).append(record)
-    return list(groups.values())
 
 
 def evidence_table(
@@ -371,7 +362,8 @@ def evidence_table(
         seen = {record.id: record for record in records}
         rows = [seen.get(one.id, one) for one in same] if len(same) >= len(records) else rows
     names = [*fields, *(["text"] if records[0].text else [])]
-    numbers = {at for at, name in enumerate(names) if any(is_numeric_cell(one.fields.get(name)) for one in rows)}
+    # The exact type counts, for True and False are instances of int.
+    numbers = {at for at, name in enumerate(names) if any(type(one.fields.get(name)) in (int, float) for one in rows)}
     # The text of a record has the number -1.
     columns = [-1 if at >= len(fields) else at for at in range(len(names))]
     hits = {cell for cells in anchors.cells.values() for cell in cells}
@@ -410,10 +402,6 @@ def caption_parts(
     )
     yield ", cut at its limit" if result is not None and result.truncated else ""
     yield ". Tinted cells are quoted above."
-
-
-def is_numeric_cell(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def most_decimals(values: Sequence[object]) -> int:

@@ -89,15 +89,12 @@ def row_lines(records: Sequence[Record], with_ids: bool = False) -> list[str]:
     ]
 
 
-def group_records(records: Sequence[Record]) -> Iterator[list[Record]]:
-    """Yield rows of one observation with the same columns together, a passage alone.
-
-    Groups come in the order of their first records.
-    """
+def group_records(records: Sequence[Record], passages_alone: bool = True) -> Iterator[list[Record]]:
+    """Yield records of one observation with the same columns together, in the order of their first records."""
     groups: dict[tuple[str, ...], list[Record]] = {}
     for record in records:
-        name = record.id if record.text else record.id.partition(".")[0]
-        groups.setdefault((name, *record.fields), []).append(record)
+        name = record.id if record.text and passages_alone else record.id.partition(".")[0]
+        groups.setdefault((name, *record.fields, *(["text"] if record.text else [])), []).append(record)
     yield from groups.values()
 
 

@@ -38,7 +38,8 @@ def command(
     """Report a run: results with intervals, comparisons, failures, and each case's story."""
     from decisor.lab.evaluation.comparisons import collect_opinions, measure_agreement
     from decisor.lab.evaluation.store import open_store
-    from decisor.lab.report.document import make_report, report_as_csv, report_as_json, report_as_markdown
+    from decisor.lab.report.document import make_report, report_as_csv, report_as_markdown
+    from decisor.system.serialization import finite_json_value
 
     if markdown + csv + as_json > 1:
         raise SetupError("Give one of --markdown, --csv and --json.")
@@ -65,7 +66,7 @@ def command(
             if markdown
             else report_as_csv(report)
             if csv
-            else json.dumps(report_as_json(report), allow_nan=False) + "\n",
+            else json.dumps(finite_json_value(report), allow_nan=False) + "\n",
             end="",
         )
     elif not html:

@@ -26,7 +26,7 @@ from decisor.errors import SetupError, ToolError
 from decisor.lab.dqa import worlds as dumps
 from decisor.lab.dqa.rows import WORLD_TABLES, read_world_tables
 from decisor.lab.dqa.worlds import DqaWorld, WorldData, build_world_graph, build_world_schema
-from decisor.sandbox.engines import parse_url
+from decisor.sandbox.engines import parse_url, path_in_url
 from decisor.system.secrets import hide_password
 from decisor.types import BulkSource, Tool
 
@@ -90,7 +90,7 @@ def to_sqlite(world: WorldData, url: str) -> None:
 
     with (
         report_store_errors("load", url, sqlite3.Error),
-        contextlib.closing(sqlite3.connect(path_in_file_url(url), isolation_level=None)) as db,
+        contextlib.closing(sqlite3.connect(path_in_url(url), isolation_level=None)) as db,
     ):
         db.execute("BEGIN")
         for statement in build_world_schema(world):
@@ -103,7 +103,7 @@ def to_sqlite(world: WorldData, url: str) -> None:
 def to_duckdb(world: WorldData, url: str) -> None:
     import duckdb
 
-    with report_store_errors("load", url, duckdb.Error), duckdb.connect(path_in_file_url(url)) as db:
+    with report_store_errors("load", url, duckdb.Error), duckdb.connect(path_in_url(url)) as db:
         db.execute("BEGIN")
         for statement in build_world_schema(world):
             db.execute(statement)
@@ -182,15 +182,6 @@ def quote_mysql_database(path: str) -> str:
     if name := unquote(path.lstrip("/")):
         return "`" + name.replace("`", "``") + "`"
     raise SetupError("The URL names no database: give mysql://USER@HOST/DATABASE.")
-
-
-def path_in_file_url(url: str) -> str:
-    """Return the file of a URL: ``sqlite:///a.db`` is relative, ``sqlite:////tmp/a.db`` absolute.
-
-    >>> path_in_file_url("sqlite:///a.db"), path_in_file_url("duckdb:////tmp/a.duckdb")
-    ('a.db', '/tmp/a.duckdb')
-    """
-    return unquote(url.partition(":///")[2])
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@
 
 Each question says how hard it is. The rules describe the simulation exactly, so a reader who follows them to the
 letter finds the right answer every time. A world is written as the two released kinds of dump, as an SQLite file, or
-as an embedded graph.
+as an embedded graph. Two small ones are the examples of ``decisor ask --example``, written on first use.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -40,6 +41,7 @@ from decisor.lab.dqa.generated_worlds import (
 )
 from decisor.lab.dqa.rows import WORLD_TABLES
 from decisor.lab.dqa.worlds import Scenario, WorldData, build_world_schema
+from decisor.system.storage import cache_folder
 from decisor.types import Question
 
 CELLS = 4_000_000  # numbers per array while candidates are computed
@@ -70,8 +72,8 @@ class WorldQuestion:
     difficulty: Difficulty
 
 
-def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float = 1e-6) -> Iterator[WorldQuestion]:
-    """Yield one question per country, in random order, if one node is best by at least ``margin``."""
+def find_trade_questions(world: Trade, rng: np.random.Generator) -> Iterator[WorldQuestion]:
+    """Yield one question per country, in random order, if one node is best by a margin of 1e-6."""
     for country in rng.permutation(len(world.countries)).tolist():
         home = int(world.home[country])
         steps = count_steps_home(world, home)
@@ -86,7 +88,7 @@ def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float =
         # Placing it where nothing changes is a decision too, so it competes for the second place.
         best, second = ranked[0], max(ranked[1][0], still)
         gap = (best[0] - second) / best[0]
-        if gap < margin:
+        if gap < 1e-6:
             continue
         upstream = np.array(reaches)
         node = int(world.at[best[1]])
@@ -95,8 +97,8 @@ def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float =
         yield WorldQuestion(country, world.nodes[node], Difficulty(differ, gap, steps[node], inputs))
 
 
-def find_supply_questions(world: Supply, rng: np.random.Generator, margin: float = 1e-8) -> Iterator[WorldQuestion]:
-    """Yield one question per goods, in random order, if one building is best by at least ``margin``.
+def find_supply_questions(world: Supply, rng: np.random.Generator) -> Iterator[WorldQuestion]:
+    """Yield one question per goods, in random order, if one building is best by a margin of 1e-8.
 
     The building must make the goods.
     """
@@ -106,7 +108,7 @@ def find_supply_questions(world: Supply, rng: np.random.Generator, margin: float
         makers = world.supplier[world.supplied == goods]
         gap = float((second[goods] - best[goods]) / second[goods])
         # As in the release: the winner supplies the goods and brings its price below the published one.
-        if len(makers) < 2 or building not in makers or gap < margin or best[goods] >= world.current_price[goods]:
+        if len(makers) < 2 or building not in makers or gap < 1e-8 or best[goods] >= world.current_price[goods]:
             continue
         hops, inputs = _count_inputs(world, goods)
         yield WorldQuestion(goods, int(world.ids[building]), Difficulty(int(differ[goods]), gap, hops, inputs))
@@ -411,3 +413,92 @@ def _write_databases(world: WorldData, folder: Path, names: list[str]) -> None:
             # Some file systems have no hard links.
             except OSError:
                 shutil.copyfile(first, other)
+
+
+FORMAT = 2  # raised when the worlds or their files change, so that old files are not used
+
+
+@dataclass(frozen=True)
+class WorldExample:
+    """A question with its world, as an SQLite file and as a file of the embedded graph (kglite).
+
+    ``graph``: its place; ``graph_url`` writes it, since nothing else needs kglite.
+    """
+
+    name: str
+    scenario: Scenario
+    subject: str
+    question: Question
+    database: Path
+    graph: Path
+    world: WorldData = field(repr=False)
+
+    @property
+    def database_url(self) -> str:
+        return f"sqlite:///{self.database}"
+
+    @property
+    def graph_url(self) -> str:
+        """URL of the graph file, which is written if it is missing. Raises SetupError if the file cannot be written."""
+        from decisor.graphs.load import load_nodes_and_edges
+        from decisor.lab.dqa.worlds import build_world_graph
+
+        write_file_once(
+            self.graph, lambda path: load_nodes_and_edges(f"kglite:///{path}", *build_world_graph(self.world))
+        )
+        return f"kglite:///{self.graph}"
+
+
+SEEDS: dict[str, tuple[Scenario, str, int]] = {
+    "supply": ("building", "60x170", 11),
+    "trade": ("locating", "60x320", 11),
+}
+"""Scenario, size and seed of each example; its first question is asked."""
+
+
+def make_example(name: str, folder: Path | None = None) -> WorldExample:
+    """Return the example ``supply`` or ``trade``; its files are written once. folder: the parent of the files, by
+    default the user's cache.
+
+    Raises:
+        SetupError: there is no such example, or its files cannot be written.
+    """
+    from decisor.lab.dqa.databases import to_sqlite
+
+    if name not in SEEDS:
+        raise SetupError(f"There is no example {name!r}; there is {', '.join(SEEDS)}.")
+    scenario, size, seed = SEEDS[name]
+    if folder is None:
+        folder = cache_folder()
+        # The cache may not exist yet: what counts is whether it can be made.
+        if not os.access(folder.parent if folder.parent.exists() else folder.parent.parent, os.W_OK):
+            folder = Path(tempfile.gettempdir()) / f"decisor-{os.environ.get('USER', 'examples')}"
+    world = make_world(scenario, parse_size(size), seed)
+    question = next(find_world_questions(world, seed))
+    database, graph = folder / f"{name}-{FORMAT}.db", folder / f"{name}-{FORMAT}.kgl"
+    write_file_once(database, lambda path: to_sqlite(world.rows(), f"sqlite:///{path}"))
+    names = world.countries if isinstance(world, Trade) else world.goods
+    asked = write_world_question(world, question)
+    return WorldExample(name, scenario, names[question.subject], asked, database, graph, world.rows())
+
+
+def write_file_once(path: Path, write: Callable[[Path], None]) -> None:
+    """Write a file unless it exists.
+
+    It is written beside its place and then moved, so it exists completely or not at all.
+
+    Raises:
+        SetupError: it cannot be written.
+    """
+    if path.exists():
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # In the same folder, as a rename works within one file system only.
+        with tempfile.TemporaryDirectory(dir=path.parent) as beside:
+            fresh = Path(beside) / path.name
+            write(fresh)
+            # A rename is atomic: another process that makes the same example sees the old state or the whole file.
+            fresh.replace(path)
+    except OSError as error:
+        raise SetupError(f"The example cannot be written to {path.parent}: {error}.") from error

@@ -19,6 +19,7 @@ from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome, find_chosen_path
 from decisor.lab.evaluation.store import RunStore
 from decisor.lab.judges import (
+    AT_ONCE,
     TOOL_CRITERIA,
     Preference,
     ask_verdict,
@@ -113,7 +114,7 @@ class StoreBook:
         return self.store.keep_reply(key, reply, usable)
 
 
-async def collect_opinions(store: RunStore, llm: LLM, most: int = 100, at_once: int = 8) -> list[Opinion]:
+async def collect_opinions(store: RunStore, llm: LLM, most: int = 100) -> list[Opinion]:
     """Ask a judge about at most ``most`` failures, spread evenly over those of the store.
 
     Raises:
@@ -134,7 +135,7 @@ async def collect_opinions(store: RunStore, llm: LLM, most: int = 100, at_once: 
         class_ = await ask_failure_class(one, store.trace(one.key), classes[one.benchmark], journal.llm(llm))
         return Opinion(one.key, one.failure, class_)
 
-    return await map_concurrently(one_opinion, failed, at_once)
+    return await map_concurrently(one_opinion, failed, AT_ONCE)
 
 
 def list_possible_classes(failures: set[str]) -> list[str]:
@@ -234,9 +235,7 @@ MOST_STEPS = 6_000
 """Characters of steps shown with an answer."""
 
 
-async def rank_by_preference(
-    store: RunStore, llm: LLM, techniques: Sequence[str], at_once: int = 8
-) -> dict[str, float]:
+async def rank_by_preference(store: RunStore, llm: LLM, techniques: Sequence[str]) -> dict[str, float]:
     """Return the mean rank of each technique, 1 is best, over the cases that all of them finished.
 
     Empty if there is no such case. A case whose comparisons could not be read is left out.
@@ -261,7 +260,7 @@ async def rank_by_preference(
         return await score_all_pairs(question, answers, Preference(TOOL_CRITERIA), run)
 
     complete = [outcomes for outcomes in by_case.values() if len(outcomes) == len(set(techniques))]
-    points = await map_concurrently(rank, complete, at_once)
+    points = await map_concurrently(rank, complete, AT_ONCE)
     return compute_mean_ranks([one for one in points if one is not None])
 
 

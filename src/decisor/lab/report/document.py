@@ -44,7 +44,8 @@ from decisor.lab.statistics import (
     find_changed_outcomes,
     summarise_outcomes,
 )
-from decisor.system.serialization import dataclass_values, finite_json_value
+from decisor.system.serialization import dataclass_values
+from decisor.system.text import guard_formula
 from decisor.system.wording import format_count
 from decisor.types import Usage, Value
 from decisor.views.chart_drawing import legend_swatch
@@ -180,12 +181,6 @@ def _diff(outcomes: Sequence[Outcome], before: Sequence[Outcome]) -> ReportDiff:
     )
 
 
-def report_as_json(report: Report) -> dict[str, Any]:
-    """Return a report as plain values for ``--json``; numbers that JSON cannot express are null."""
-    values: dict[str, Any] = finite_json_value(report)
-    return values
-
-
 def figure_table(
     heads: Sequence[str], rows: Iterable[Sequence[Html | str | int]], cls: str | None = None, text_columns: int = 1
 ) -> Html:
@@ -294,7 +289,7 @@ def state_legend() -> Html:
 
 
 SPECIAL = re.compile(r"([\\`*\[\]<>|~&:@]|(?<!\w)_|_(?!\w))")
-FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
+FIGURE = re.compile(r"[\u2212+<-]?\$?[\d.,]+[kMG]?(?: %)?(?: to [\u2212+-]?[\d.,]+(?: %)?)?")
 
 
 def report_as_markdown(report: Report) -> str:
@@ -400,16 +395,12 @@ def escape_markdown_cell(text: str) -> str:
     """
     # One line: a line break would end the row of a Markdown table.
     line = " ".join(drop_hidden_characters(text).replace(SPACE, " ").split())
-    return line if _is_figure(line) else SPECIAL.sub(r"\\\1", line)
+    return line if FIGURE.fullmatch(line) else SPECIAL.sub(r"\\\1", line)
 
 
 def drop_hidden_characters(text: str) -> str:
     """Remove control characters and marks that reorder or hide text."""
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
-
-
-def _is_figure(text: str) -> bool:
-    return re.fullmatch(r"[\u2212+<-]?\$?[\d.,]+[kMG]?(?: %)?(?: to [\u2212+-]?[\d.,]+(?: %)?)?", text) is not None
 
 
 def report_as_csv(report: Report) -> str:
@@ -432,7 +423,9 @@ def report_as_csv(report: Report) -> str:
     out = io.StringIO()
     # CRLF, as RFC 4180 has it.
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerows(map(escape_csv_cell, cells) for cells in (rows[0], *(row.values() for row in rows)))
+    for cells in (rows[0], *(row.values() for row in rows)):
+        # Hidden characters go first: one before = would hide a formula.
+        writer.writerow(guard_formula(drop_hidden_characters(one)) if isinstance(one, str) else one for one in cells)
     return out.getvalue()
 
 
@@ -441,18 +434,3 @@ def list_outcome_cells(one: Outcome) -> dict[str, str | float | None]:
     # A technique's seconds are those of the case, not of its calls.
     cells: dict[str, Any] = {**dataclass_values(one), **texts, **dataclass_values(one.usage), "seconds": one.seconds}
     return {name: cell for name, cell in cells.items() if not isinstance(cell, Mapping | Usage)}
-
-
-def escape_csv_cell(value: str | float | None) -> str | float | None:
-    """Return a cell that no spreadsheet takes for a formula.
-
-    Such a text gets an apostrophe in front; numbers stay numbers.
-
-    >>> escape_csv_cell("=HYPERLINK(1)"), escape_csv_cell(" @x"), escape_csv_cell(-3.5), escape_csv_cell("plain")
-    ("'=HYPERLINK(1)", "' @x", -3.5, 'plain')
-    """
-    if not isinstance(value, str):
-        return value
-    text = drop_hidden_characters(value)
-    # Both are looked at: a hidden character before = would hide a formula, and dropping it would bare one.
-    return "'" + text if FORMULA.match(value) or FORMULA.match(text) else text

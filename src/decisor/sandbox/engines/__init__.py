@@ -217,7 +217,11 @@ def make_paths_absolute(url: str) -> str:
 
 
 def path_in_url(url: str) -> str:
-    """Return the text after ``:///``. ``sqlite:///shop.db`` is relative, ``sqlite:////data/shop.db`` absolute."""
+    """Return the file that a URL names: relative, or absolute after a fourth slash.
+
+    >>> path_in_url("sqlite:///shop.db"), path_in_url("kglite:////tmp/graph.kgl")
+    ('shop.db', '/tmp/graph.kgl')
+    """
     return url.partition(":///")[2]
 
 
