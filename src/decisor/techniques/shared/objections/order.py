@@ -44,12 +44,12 @@ ORDINAL = rf"(?:{'|'.join(NTH)}|\d{{1,3}}(?:st|nd|rd|th))"
 PLACE = r"(?:position|place|rank|platz|rang|stelle|lugar|puesto|posto|posición)"
 RANK = re.compile(
     rf"(?P<sign>#\d{{1,3}}|\bN[ro]\. ?\d{{1,3}})\b"
-    rf"|\b(?:{PLACE}|(?:is|only|as) number) (?:no\. ?|#)?(?P<after>\d{{1,3}}\b(?!\.\d)|{ORDINAL}\b)"
+    rf"|\b(?:{PLACE}|(?:is|only|as|^) ?number) (?:no\. ?|#)?(?P<after>\d{{1,3}}\b(?!\.\d)|{ORDINAL}\b)"
     r"|(?P<bare>\b\d{1,3}[ºª])"
     rf"|\b(?P<before>{ORDINAL}|\d{{1,3}}\.)[ -](?:{PLACE}|placed|ranked|best|(?P<max>{MAX})|(?P<min>{MIN}))\b"
-    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|[A-Z]\w+)"
-    rf"\s+(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|on|among|choice|option)\b"
-    r"|\s*[,;.(\[]|\s*$)",
+    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|as|(?-i:X+),?)"
+    rf"\s+(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|on|among|and|comes?|choice|option)\b"
+    r"|\s*[,;:.(\[]|\s*$)",
     re.I,
 )
 MAY_RANK = re.compile(rf"\b{ORDINAL}\b|#\d|\bnumber \d|\bN[ro]\.|\b{PLACE}\b|[ºª]", re.I)
@@ -62,7 +62,7 @@ LIMITED = re.compile(
 LINKS = set(
     re.findall(
         r"\w+",
-        "is was are were be been has had have having with at of a an the its this which that s by in turn much far"
+        "is was are were be been has had have having whose with at of a an the its this which that s by in turn much far"
         " still even also already clearly slightly well itself stands comes and figure value second about",
     )
 )
@@ -95,7 +95,7 @@ GENERIC = set(
 FILLER = re.compile(r"of|what|the|its|to|by|far|a|an")
 END = re.compile(
     r"all|any|at|with|and|is|was|are|were|among|which|that|for|has|have|had|than|from|but|so|followed|ahead|here|there"
-    r"|in|als|que|der|von|while|respectively|it"
+    r"|in|als|que|der|von|while|respectively|it|two|both|does|did|entre|unter|für|para|pour|des|sur"
 )
 """Words that end the noun phrase after a superlative."""
 

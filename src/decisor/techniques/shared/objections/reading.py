@@ -56,8 +56,8 @@ MOST_LETTERS = 60
 """Mean length of a value above which a column holds sentences, not names."""
 
 BREAK = re.compile(
-    r"(?<=[.!?])(?<!\bvs\.)(?<!\bca\.)(?<!\b[Nn]o\.)(?<!\bapprox\.)(?<!e\.g\.)(?<!i\.e\.)[\"'*)\]]*\s+(?=[A-Z\[\d*|(\"'$€£-])"
-    r"|\n+|;\s+(?![^()]*\))"
+    r"(?<=[.!?])(?<!\.\.)(?<!\bvs\.)(?<!\bca\.)(?<!\b[Nn]o\.)(?<!\bapprox\.)(?<!e\.g\.)(?<!i\.e\.)[\"'*)\]]*\s+(?=[A-Z\[\d*|(\"'$€£-])"
+    r"|\n+|;[^\S\n]+(?=\S)(?![^()]*\))"
 )
 SEPARATOR = re.compile(r"[|\t]")
 """What stands between the columns of a table."""
@@ -128,6 +128,7 @@ class NumberColumn:
     total: float
     largest: tuple[float, ...]
     """At most five, the largest first."""
+    smallest: tuple[float, ...]
 
     @property
     def mean(self) -> float:
@@ -200,11 +201,11 @@ class Ground:
                 values = [] if is_key(name) else [(row.id, row.fields.get(name)) for row in rows]
                 by_id = {id: float(value) for id, value in values if is_number(value)}
                 if numbers := tuple(by_id.values()):
-                    largest = tuple(sorted(numbers, reverse=True)[:5])
-                    column = NumberColumn(
-                        table, name, unit_of_column(name), by_id, numbers, math.fsum(numbers), largest
+                    ordered, unit = sorted(numbers), unit_of_column(name)
+                    largest, smallest = tuple(ordered[:-6:-1]), tuple(ordered[:5])
+                    columns.append(
+                        NumberColumn(table, name, unit, by_id, numbers, math.fsum(numbers), largest, smallest)
                     )
-                    columns.append(column)
         return columns
 
     @cached_property
@@ -431,13 +432,14 @@ class Clause:
         starts = [*(known.start for known in self.figures), *(name.start for name in self.names)]
         if not self.cited or not any(start < self.cited[0][0] for start in starts):
             return ""  # The citations stand ahead of what they are for.
-        for start, end, ids in self.cited:
+        for start, _, ids in self.cited:
             if start >= figure.end:
                 between = self.masked[figure.end : start]
                 is_near = bool(re.fullmatch(r"[^A-Za-z]*(?:(?!and\b)[A-Za-z]+[^A-Za-z]*){0,2}", between))
                 is_near = is_near and not any(figure.end <= at < start for at in starts)
                 # Of several in a row each belongs to another figure, and nothing says which.
-                is_run = any(0 <= next_start - end < 3 for next_start, _, _ in self.cited)
+                rest = [place for place in [*starts, *(place for place, _, _ in self.cited)] if place > start]
+                is_run = min(rest, default=0) not in starts and len(rest) > 0
                 return ids[0] if len(ids) == 1 and is_near and not is_run else ""
         return ""
 
