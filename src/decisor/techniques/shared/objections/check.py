@@ -14,7 +14,7 @@ from decisor.parsing.attribution import iterate_scalars
 from decisor.parsing.figures import UNIT_OF, find_quantities, iterate_periods, unit_of_column
 from decisor.system.wording import format_amount
 from decisor.techniques.shared.objections.figures import FigureCheck
-from decisor.techniques.shared.objections.order import OrderCheck
+from decisor.techniques.shared.objections.order import BACK, COMPARATIVE, OrderCheck
 from decisor.techniques.shared.objections.reading import Claims, Clause, Ground, Mention, fits, table_of
 from decisor.types import Objection, Observation, Record
 
@@ -23,12 +23,16 @@ LEAST = 4
 """Letters of an answer that is looked for in passages: yes and no stand anywhere."""
 UNCITED = "{name} stands in {id}, which you do not cite, and in no record that you do."
 CHOOSES = re.compile(
-    r"(?:\b(?:recommend|choose|pick|that leaves|makes|I'd say)\s|^\W*(?:the )?(?:best|winner)(?: \w+)?\s*[:=])"
+    r"(?:\b(?:recommend|choose|pick|that leaves|makes|I'd say|hence|therefore|thus)\s"
+    r"|^\W*(?:the )?(?:best|winner|verdict|decision|result)(?: \w+)?\s*[:=])"
     r"\s*[*\"'`]*$",
     re.I,
 )
 IS_CHOSEN = re.compile(
     r"[*\"'`]*\s+(?:is (?:the answer|my choice|the winner)|it is[!.]|the one to (?:pick|choose))\b", re.I
+)
+COMPARED = re.compile(
+    rf"\b(?:than|ahead|behind|before|over|against|beats?|beating|leads?|leading|unlike)\b|{COMPARATIVE.pattern}", re.I
 )
 IF = re.compile(
     r"\b(?:if|unless|were|without|second|next|otherwise|alternatively?|fallback|not|never|nor|than|for|runner)\b", re.I
@@ -77,7 +81,9 @@ class AnswerCheck(FigureCheck, OrderCheck):
             if clause.names:
                 # Later clauses without a name speak of names before: single ones add up, a list starts anew.
                 memory = [*memory, *clause.names][-4:] if len(clause.names) == 1 else list(clause.names)
+        yield from self.check_numbers_of_lines()
         yield from self.check_extreme()
+        yield from self.check_pairing()
 
     def check_name(self) -> Iterator[Objection]:
         answer, ground = self.claims.answer.strip(), self.ground
@@ -129,8 +135,8 @@ class AnswerCheck(FigureCheck, OrderCheck):
             if not rivals or any(id in name.ids for name in near):
                 continue
             is_held = any(id in holders for holders, _ in stated)
-            is_first = re.search(r"(?:^|[,;:.(|])[\s*•-]*$", clause.masked[: near[0].start])
-            if is_held and not is_first and any(id in name.ids for name in self.recent(memory)):
+            is_compared = BACK.match(clause.masked) or COMPARED.search(clause.masked[: near[0].start])
+            if is_held and is_compared and any(id in name.ids for name in self.recent(memory)):
                 continue  # "It beats Elm with 5,495 [o1.r1]"
             # Citations ahead of what they are for, and lists of them, say nothing of one name.
             is_clear = clause.masked[: clause.cited[0][0]].strip(" ,;([*-|•")
@@ -149,6 +155,22 @@ class AnswerCheck(FigureCheck, OrderCheck):
             yield Objection(
                 "row", f"You cite {self.ground.label(id)} for {memory[-1].name}, which stands in {min(own)}."
             )
+
+    def check_pairing(self) -> Iterator[Objection]:
+        """Yield the objection to the one row that is cited for none of the names, if one name has no row of its own."""
+        clauses, ground = [*self.reasons, *self.runner_up], self.ground
+        names = {name.name: name.ids for clause in clauses for name in clause.names}
+        for table in {column.table for column in ground.ranked_columns}:
+            cited = {id for clause in clauses for id in clause.cited_ids if table_of(id) == table}
+            strange = [id for id in cited if not any(id in ids for ids in names.values())]
+            # "It has 5,495 [o1.r1], less than Elm" cites the row of the answer.
+            if self.subject and self.subject.ids & {*strange}:
+                continue
+            missing = [(name, own) for name, ids in names.items() for own in ids if table_of(own) == table]
+            missing = [(name, own) for name, own in missing if own not in cited]
+            if len(strange) == 1 and missing and len(cited) == len(names):
+                (name, own), *_ = missing
+                yield Objection("row", f"You cite {ground.label(strange[0])}, and not {own} for {name}.")
 
     def check_verdict(self, clause: Clause) -> Iterator[Objection]:
         """Yield objections to reasons that choose another name than the answer."""

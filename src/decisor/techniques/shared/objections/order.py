@@ -47,11 +47,13 @@ RANK = re.compile(
     rf"|\b(?:{PLACE}|(?:is|only|as|^) ?number) (?:no\. ?|#)?(?P<after>\d{{1,3}}\b(?!\.\d)|{ORDINAL}\b)"
     r"|(?P<bare>\b\d{1,3}[ºª])"
     rf"|\b(?P<before>{ORDINAL}|\d{{1,3}}\.)[ -](?:{PLACE}|placed|ranked|best|(?P<max>{MAX})|(?P<min>{MIN}))\b"
-    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|as|(?-i:X+),?)"
-    rf"\s+(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|on|among|and|comes?|choice|option)\b"
+    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|as"
+    rf"|(?-i:X+),?)\s+(?:the |only |in )?(?P<word>{ORDINAL})"
+    r"(?=\s+(?:with|of|by|at|in|on|among|and|comes?|choice|option)\b"
     r"|\s*[,;:.(\[]|\s*$)",
     re.I,
 )
+LINE_NUMBER = re.compile(r"\W*(?:line |no\\.? ?|number )?(\d{1,3})\b(?![.,]\d)[^\w]", re.I)
 MAY_RANK = re.compile(rf"\b{ORDINAL}\b|#\d|\bnumber \d|\bN[ro]\.|\b{PLACE}\b|[ºª]", re.I)
 """Cheap to look for. Without it RANK finds nothing."""
 LIMITED = re.compile(
@@ -62,8 +64,8 @@ LIMITED = re.compile(
 LINKS = set(
     re.findall(
         r"\w+",
-        "is was are were be been has had have having whose with at of a an the its this which that s by in turn much far"
-        " still even also already clearly slightly well itself stands comes and figure value second about",
+        "is was are were be been has had have having whose with at of a an the its this which that s by in turn much"
+        " far still even also already clearly slightly well itself stands comes and figure value second about",
     )
 )
 """Words that link a name to what is said of it. Behind others somebody else may be meant."""
@@ -249,7 +251,7 @@ class OrderCheck(AnswerReading):
         digits = re.sub(r"\D", "", text)
         number = int(digits) if digits else next(at for word, at in NTH.items() if re.fullmatch(word, text))
         goal = "max" if match["max"] else "min" if match["min"] else self.goal
-        return Rank(match.group(), number, start, end, kind == "word", goal)
+        return Rank(match["word"] or match.group(), number, start, end, kind == "word", goal)
 
     def ranks_of_line(self, clause: Clause) -> Iterator[Rank]:
         """Yield the place that a line of a table gives its name."""
@@ -258,6 +260,23 @@ class OrderCheck(AnswerReading):
             if texts[at].strip().isdigit() and re.fullmatch(rf"#|pos\.?|{PLACE}", head, re.I):
                 start = sum(map(len, texts[:at])) + at
                 yield Rank(texts[at], int(texts[at]), start, start + len(texts[at]), False, self.goal)
+
+    def check_numbers_of_lines(self) -> Iterator[Objection]:
+        """Yield the one number of a numbered list that is not the place of its name, if it is no plain 1, 2, 3."""
+        column = self.deciding
+        lines = [(LINE_NUMBER.match(clause.masked), clause) for clause in self.reasons if len(clause.names) == 1]
+        places = [
+            (int(match[1]), clause.names[0], ends[0 if self.goal == "max" else 1])
+            for match, clause in lines
+            if match and column and (ends := column.ranks(column.row_of(clause.names[0])))
+        ]
+        numbers = [number for number, _, _ in places]
+        wrong = [(number, name, allowed) for number, name, allowed in places if number not in allowed]
+        if self.goal and len(places) > 2 and len(wrong) == 1 and numbers != list(range(1, len(numbers) + 1)):
+            ((number, name, allowed),) = wrong
+            yield Objection(
+                "rank", f"You wrote {number} for {name.name}; by {column.name} it is number {min(allowed)}."
+            )
 
     def false_ranks(
         self, tokens: Sequence[Rank], names: Sequence[Mention], column: NumberColumn
