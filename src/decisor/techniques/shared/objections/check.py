@@ -23,11 +23,12 @@ LEAST = 4
 """Letters of an answer that is looked for in passages: yes and no stand anywhere."""
 UNCITED = "{name} stands in {id}, which you do not cite, and in no record that you do."
 CHOOSES = re.compile(
-    r"(?:\b(?:recommend|choose|pick|that leaves|makes|I'd say|hence|therefore|thus)\s"
+    r"(?:\b(?:recommend|choose|pick|that leaves|makes|I'd say)\s"
     r"|^\W*(?:the )?(?:best|winner|verdict|decision|result)(?: \w+)?\s*[:=])"
     r"\s*[*\"'`]*$",
     re.I,
 )
+THUS = re.compile(r"\W*(?:hence|therefore|thus|so)[:,]? \W*X[X ]*\W*", re.I)
 IS_CHOSEN = re.compile(
     r"[*\"'`]*\s+(?:is (?:the answer|my choice|the winner)|it is[!.]|the one to (?:pick|choose))\b", re.I
 )
@@ -177,7 +178,7 @@ class AnswerCheck(FigureCheck, OrderCheck):
         subject = self.subject
         for name in clause.names if subject else ():
             before, after = clause.masked[: name.start], clause.masked[name.end :]
-            is_chosen = CHOOSES.search(before) or IS_CHOSEN.match(after)
+            is_chosen = CHOOSES.search(before) or IS_CHOSEN.match(after) or THUS.fullmatch(clause.masked)
             is_same = subject is None or name.name in self.claims.answer or name.ids & subject.ids
             if is_chosen and not is_same and not IF.search(f"{before[-40:]} {after[:40]}"):
                 answer = self.claims.answer.strip()

@@ -41,6 +41,7 @@ THAT_OF = re.compile(r",? that of X[X ]*(?:\s{3}|[,.;]|$)")
 """What stands between a figure and the name that it is of: "the highest is 41, that of Elm [o1.r1]"."""
 RANGE = re.compile(r"\b(?:between|zwischen|entre)\b[^;]{0,30}\b(?:and|und|et|y)\b\s*[$€£]?$|\d\s*[–-]\s*$", re.I)
 """What stands before the second end of a range."""
+OPPOSITE = re.compile(r"\d[^\d,;]{0,20}\b(?:against|versus|vs\.?)\s*$", re.I)
 OTHERS = re.compile(
     r"\b(?:next|others?|rest|follow\w*|second|runner|compared|against|than|versus|vs|while|whereas|remaining|any)\b",
     re.I,
@@ -154,6 +155,8 @@ class FigureCheck(AnswerReading):
             rows |= {clause.sole_id}  # "B's stock grows by 5 if A closes [o2.r1]", where o2.r1 is A's
         if THAT_OF.match(clause.masked[figure.end :]):
             rows = clause.rows_after(figure.end)
+        elif OPPOSITE.search(clause.masked[: figure.start]):  # "38 orders against 41"
+            rows |= clause.name_ids | (self.subject.ids if self.subject else frozenset())
         elif not (
             self.is_beside_name(figure, clause) and ends_phrase(figure, clause)
         ):  # Which name it belongs to is open.
@@ -211,7 +214,7 @@ class FigureCheck(AnswerReading):
         return bool(
             self.is_in_range(figure, clause)
             # "The other three have fewer than 2,500 each"
-            or (BOUND.search(before := clause.masked[: figure.start]) and OF_THE_REST.search(before) and cells)
+            or (BOUND.search(clause.masked[: figure.start]) and self.is_bound_of_any(figure, clause))
             or self.in_question(figure, clause)
             or (not wanted and self.may_count(figure, clause))
             or any(self.from_column(figure, column, clause) for column in columns)
@@ -219,6 +222,13 @@ class FigureCheck(AnswerReading):
             or self.is_written_out(figure, clause)
             or (self.ranking and fits(figure, *(option.outcome for option in self.ranking.options)))
         )
+
+    def is_bound_of_any(self, figure: Quantity, clause: Clause) -> bool:
+        """Return whether a bound is of no name before it or of the rest, or of how far something is apart."""
+        before, after = clause.around(figure)
+        is_open = OF_THE_REST.search(before) or not any(name.end <= figure.start for name in clause.names)
+        is_gap = COMPARATIVE.match(after.lstrip()) or re.match(r"\s+(?:behind|ahead|apart|away)\b", after)
+        return bool(is_gap or (is_open and self.cells(figure, clause)))
 
     def is_in_range(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether the figure is an end of a range that holds a number of the rows, or one of no amounts."""
@@ -305,7 +315,7 @@ class FigureCheck(AnswerReading):
             return numbers
         is_end = is_counted or ends_phrase(figure, clause) or PART.match(after)
         own = {cell.value for cell in self.ground.cells if cell.id in clause.name_ids | clause.cited_ids}
-        if is_end and value not in own and (COUNTED.search(before) or is_of):
+        if is_end and value not in own and (COUNTED.search(before) or (is_of and (is_counted or MEAN.search(before)))):
             return sizes
         if noun is None or not before.strip(" *-|"):
             return None
@@ -381,9 +391,13 @@ class FigureCheck(AnswerReading):
         """
         # All pairs of many rows would give nearly any figure, and take long.
         own = [column.by_id[id] for id in self.own_rows(clause) if id in column.by_id][:MOST_ROWS]
+        every = column.numbers if figure.digits > 4 else ()
         total, count = column.total, len(column.numbers)
         ends = column.smallest if self.goal == "min" else column.largest
-        sums = [math.fsum(numbers[:size]) for numbers in (own, ends) for size in range(2, len(numbers) + 1)]
+        # "Elm, Oak and Fir together have 1,830, a third of Ash's": the names right before it, from the last.
+        near = [column.row_of(name) for name in reversed(clause.names) if name.end <= figure.start]
+        last = [column.by_id[id] for id in near if id in column.by_id]
+        sums = [math.fsum(numbers[:size]) for numbers in (own, last, ends) for size in range(2, len(numbers) + 1)]
         left = [total - less for less in [*own, *sums]] if count > 3 else []
         means = [column.mean, *((total - less) / (count - 1) for less in own if count > 2)]
         means += [math.fsum(own) / len(own)] if own else []
@@ -400,7 +414,7 @@ class FigureCheck(AnswerReading):
             if fits(figure, *parts, *ratios, *(ratio - 100 for ratio in ratios)):
                 return True
         is_alike = figure.unit == column.unit or not (figure.unit and column.unit)
-        gaps = (a - b for a, b in product(own, known))
+        gaps = (a - b for a, b in product(own, [*known, *every]))
         if is_alike and fits(figure, *gaps, *sums, *left, *means, *([total] if left else [])):
             return True
         if figure.unit:

@@ -213,7 +213,8 @@ class OrderCheck(AnswerReading):
 
     def check_ranks(self, clause: Clause, memory: Sequence[Mention], column: NumberColumn) -> Iterator[Objection]:
         matches = RANK.finditer(clause.masked) if MAY_RANK.search(clause.masked) else ()
-        tokens = [*filter(None, (self.rank_of(match, clause) for match in matches)), *self.ranks_of_line(clause)]
+        ranks = (self.rank_of(match, clause, column) for match in matches)
+        tokens = [*filter(None, ranks), *self.ranks_of_line(clause)]
         if not tokens:
             return
         if not clause.names:
@@ -240,11 +241,19 @@ class OrderCheck(AnswerReading):
         # The most favourable reading: a false objection costs a call and trust.
         yield from min(tried, key=len, default=[])
 
-    def rank_of(self, match: re.Match[str], clause: Clause) -> Rank | None:
+    def rank_of(self, match: re.Match[str], clause: Clause, column: NumberColumn) -> Rank | None:
         kind = next(kind for kind in ("sign", "after", "bare", "before", "word") if match[kind])
         text = match[kind].lower()
         start, end = match.start(kind), match.end()
         if LIMITED.search(clause.masked[max(0, start - 25) : end + 25]):
+            return None
+        # "#3 in orders" and "41 orders (2nd)" are places by another column.
+        by = re.match(r"\s+(?:in|by|on)\s+", clause.masked[end:])
+        if by and self.column_of(noun_phrase(clause.masked[end + by.end() :])) is not column:
+            return None
+        before = [figure for figure in clause.figures if figure.end <= match.start()]
+        near = [figure for figure in before if re.fullmatch(r"\W*", clause.masked[figure.end : match.start()])]
+        if any(column.name not in {cell.column for cell in self.cells(figure, clause)} for figure in near):
             return None
         if text == "best" and re.match(r" (?:in|on|at|for)\b", clause.masked[end:]):
             return None

@@ -66,7 +66,9 @@ ABOUT = re.compile(
     r"(?:\b(?:about|around|roughly|nearly|almost|approximately|approx\.?|ca\.?|circa|some|close to)|[~≈])\s*$", re.I
 )
 BOUND = re.compile(
-    r"\b(?:over|under|above|below|more than|less than|fewer than|at least|at most|up to|exceed\w*)\s*$", re.I
+    r"\b(?:over|under|above|below|more than|less than|fewer than|at least|at most|up to|exceed\w*|past|beyond"
+    r"|pass(?:es)?|reach(?:es)?)\s*$",
+    re.I,
 )
 LABELLED = re.compile(
     r"(?:(?:\b|_)(?:top|first|last|next|option|step|rule|no\.?|number|ranks?|ranked|place|position|part|page|table|figure|level"
@@ -602,6 +604,8 @@ class AnswerReading:
         asked = [place for place in places or ranked if self.is_asked(place[1])]
         if asked or not places:
             return ranked[asked[0]] if asked and (places or len(asked) == 1) else None
+        if any(self.is_asked(name) for _, name in ranked):
+            return None  # The question is about a column of which the answer gives no figure.
         return ranked[places[0]] if len(places) == 1 or counts[places[0]] > counts[places[1]] else None
 
     def is_asked(self, column: str) -> bool:
