@@ -145,8 +145,12 @@ class FigureCheck(AnswerReading):
         if self.has_texts and any(not cell.column for cell in cells):
             return True
         rivals = {table_of(id) for id in clause.name_ids}
-        is_own = cited in clause.name_ids or not clause.names
-        if cited and (is_own or (table_of(cited) not in rivals and any(cell.id == cited for cell in cells))):
+        if (
+            any(cell.id == cited and self.ground.fits_unit(figure, cell) for cell in cells)
+            and cited not in clause.name_ids
+        ):
+            return True  # Whether the row is of the name is a question of citations.
+        if cited and (cited in clause.name_ids or not clause.names):
             # "Elm has 5 [o1.r1], Oak has 5", where o1.r1 is Elm's: the first 5 is not of the name after it.
             before = clause.rows_before(figure.start)
             near = rows & before if cited in before else rows
@@ -155,12 +159,12 @@ class FigureCheck(AnswerReading):
             rows |= {clause.sole_id}  # "B's stock grows by 5 if A closes [o2.r1]", where o2.r1 is A's
         if THAT_OF.match(clause.masked[figure.end :]):
             rows = clause.rows_after(figure.end)
-        elif OPPOSITE.search(clause.masked[: figure.start]):  # "38 orders against 41"
-            rows |= clause.name_ids | (self.subject.ids if self.subject else frozenset())
         elif not (
             self.is_beside_name(figure, clause) and ends_phrase(figure, clause)
         ):  # Which name it belongs to is open.
             rows |= {cited} if cited else frozenset()
+            if OPPOSITE.search(clause.masked[: figure.start]):  # "38 orders against 41"
+                rows |= clause.name_ids | (self.subject.ids if self.subject else frozenset())
             if len(clause.names) > 1 and not cited and "respectively" not in clause.masked:
                 rows |= clause.name_ids
         wanted = self.noun_columns(figure, clause)
@@ -319,13 +323,14 @@ class FigureCheck(AnswerReading):
             return sizes
         if noun is None or not before.strip(" *-|"):
             return None
-        if stem(noun[1].lower()) in ITEMS:
+        is_other = stem(noun[1].lower()) in ("alternative", "option")
+        if stem(noun[1].lower()) in ITEMS and not is_other:
             sizes = sizes | {len(rows) for rows in self.ground.tables.values()}
         most = 1 if ALL.search(before) else max(len(names), 1)
         rest = {size - less for size in sizes for less in range(1, most + 1)}
         if OF_THE_REST.search(f"{before[-25:]}{after[:25]}"):
             return rest
-        if re.match(r"\s+(?:alternative|option)", after):
+        if is_other:
             return rest | sizes
         tail = after[noun.end() :]
         is_all = (WHOLE.search(before) and (is_of or not PART.match(tail))) or IN_ALL.match(tail)

@@ -29,7 +29,8 @@ from decisor.types import Objection
 BACK = re.compile(r"\W*(?:its?|this|that|they|their|he|she)\b", re.I)
 """A sentence that goes on about the name before it."""
 NO_OTHER = re.compile(
-    r"\b(?:no other|nobody|no one|none)\b(?:(?! (?:in|with|within|of|under|over|that|which|who|whose)\b)[^,;]){0,40}$",
+    r"\b(?:no other|no row|nobody|no one|none|kein\w*)\b"
+    r"(?:(?! (?:in|with|within|of|under|over|that|which|who|whose)\b)[^,;]){0,40}$",
     re.I,
 )
 MEAN_OF_ALL = "the mean"
@@ -97,7 +98,7 @@ GENERIC = set(
 FILLER = re.compile(r"of|what|the|its|to|by|far|a|an")
 END = re.compile(
     r"all|any|at|with|and|is|was|are|were|among|which|that|for|has|have|had|than|from|but|so|followed|ahead|here|there"
-    r"|in|als|que|der|von|while|respectively|it|two|both|does|did|entre|unter|für|para|pour|des|sur"
+    r"|in|als|que|der|von|while|respectively|it|two|both|second|third|next|does|did|entre|unter|für|para|pour|des|sur"
 )
 """Words that end the noun phrase after a superlative."""
 
@@ -307,7 +308,7 @@ class OrderCheck(AnswerReading):
         before, tail = text[: match.start()], text[match.end() :]
         # "No higher than" and the like say the opposite, or nothing of an order.
         if NO_OTHER.search(before):
-            yield from self.check_no_other(match, clause)
+            yield from self.check_no_other(match, clause, memory)
             return
         if re.search(
             r"\b(?:rather|any|much|once|one)\s+$|\b(?:no|not|never|neither|nor|none|nothing|nobody)\b", before, re.I
@@ -322,6 +323,10 @@ class OrderCheck(AnswerReading):
         subjects = self.subjects(match, clause, memory, column, amount)
         is_figure = any(name == figure.text for name, _ in subjects for figure in clause.figures)
         objects = self.objects(match, clause, memory, column, is_figure)
+        if amount and amount.digits > 2 and not objects and len({name for name, _ in subjects}) == 1:
+            # "52.0 % above the second": how far it is apart says from which row.
+            rows = [(self.name(id), value) for id, value in column.by_id.items()]
+            objects = [row for row in rows if is_gap(amount, subjects[0][1], row[1])]
         pairs = [(own, rival) for own in subjects for rival in objects if own[1] != rival[1] and own[0] != rival[0]]
         if amount:
             near = [(own, rival) for own, rival in pairs if is_gap(amount, own[1], rival[1])]
@@ -331,15 +336,19 @@ class OrderCheck(AnswerReading):
             claim = f"You wrote that {name} is {match.group()} than {rival_name}"
             yield Objection("direction", f"{claim}; {column.name} says {value:,.10g} against {against:,.10g}.")
 
-    def check_no_other(self, match: re.Match[str], clause: Clause) -> Iterator[Objection]:
+    def check_no_other(self, match: re.Match[str], clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         """Yield the objection to "no other has more than Elm", if another one has."""
         tail = clause.masked[match.end() :]
         column, than = self.column_of(noun_phrase(tail)), re.match(r"(?:[\w\s-]{0,40}?\bthan)?[\s*]*", tail)
         start = match.end() + (than.end() if than else 0)
         names = [name for name in clause.names if 0 <= name.start - start < 3]
-        row = column.row_of(names[0]) if column and names else None
-        number = ends[0 if match["up"] else 1][0] if column and (ends := column.ranks(row)) else 1
-        if column and row and number > 1:
+        names = self.recent(memory) if re.match(r"\s*(?:it\b)?\W*$", tail) else names
+        at = 0 if match["up"] else 1
+        rows = [column.row_of(name) for name in names] if column else []
+        places = [(ends[at][0], row) for row in rows if column and row and (ends := column.ranks(row))]
+        # The most favourable name: of which one it is said may be open.
+        number, row = min(places, default=(1, ""))
+        if column and number > 1:
             claim = f"You wrote that none is {match.group()} than {self.name(row)}"
             yield Objection("direction", f"{claim}; by {column.name} it is number {number} from that end.")
 

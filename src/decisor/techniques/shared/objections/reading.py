@@ -502,6 +502,7 @@ class AnswerReading:
             masked = masked[: match.start()] + " " * len(match.group()) + masked[match.end() :]
         start = 0
         heads: tuple[str, ...] = ()
+        head_names: list[tuple[int, Mention]] = []
         for end, after in [*(match.span() for match in BREAK.finditer(masked)), (len(text), len(text))]:
             piece = masked[start:end]
             if text[start:end].strip():
@@ -510,15 +511,23 @@ class AnswerReading:
                     piece = piece[: period.start] + "Y" * len(period.text) + piece[period.end :]
                 is_line = piece.lstrip().startswith("|") or piece.count("\t") > 1
                 is_placed = masked[start:end] != text[start:end]  # by a name or citation
+                own = [
+                    replace(name, start=name.start - start, end=name.end - start)
+                    for name in names
+                    if start <= name.start < end
+                ]
+                if is_line and not heads:
+                    head_names = [(len(SEPARATOR.findall(piece[: name.start])), name) for name in own]
+                elif is_line and not own and len(head_names) > 1:
+                    # "| | Elm | Oak |" above "| revenue | 5,495 | 5,120 |": the names stand in the head.
+                    cells = [0, *(match.end() for match in SEPARATOR.finditer(piece)), len(piece)]
+                    inside = [(cells[at], name) for at, name in head_names if at < len(cells)]
+                    own = [replace(name, start=place, end=place) for place, name in inside]
                 heads = () if not is_line else heads or tuple(head.strip() for head in SEPARATOR.split(piece))
                 yield Clause(
                     text[start:end],
                     piece,
-                    tuple(
-                        replace(name, start=name.start - start, end=name.end - start)
-                        for name in names
-                        if start <= name.start < end
-                    ),
+                    tuple(own),
                     tuple(
                         widen(self.settle_mark(figure), piece, is_placed)
                         for figure in find_quantities(piece)
