@@ -110,17 +110,9 @@ class AnswerCheck(FigureCheck, OrderCheck):
         """Yield objections to a row that is cited for the name of another."""
         ground = self.ground
         for at, (start, _, ids) in enumerate(clause.cited):
-            id = next((id for id in ids if id not in clause.name_ids), ids[0])
-            if id not in ground.name_of:
+            id = ids[0]
+            if len(ids) > 1 or id not in ground.name_of:
                 continue
-            if len(ids) > 1:
-                rivals = [name for name in clause.names if any(table_of(row) == table_of(id) for row in name.ids)]
-                missing = [name for name in rivals if not name.ids & clause.cited_ids]
-                if missing and len(ids) == len({name.name for name in rivals}):
-                    yield Objection("row", f"You cite {ground.label(id)}, and no row of {missing[0].name}.")
-                continue
-            if not clause.names and len(clause.cited) == 1:
-                yield from self.check_lone_citation(id, clause, memory)
             before = clause.cited[at - 1][1] if at else 0
             after = clause.cited[at + 1][0] if at + 1 < len(clause.cited) else len(clause.text)
             is_ahead = not clause.masked[before:start].strip(" ,;([")  # "[o1.r1] shows Rock at 770"
@@ -128,34 +120,20 @@ class AnswerCheck(FigureCheck, OrderCheck):
             # A name is a rival if it might stand in the place of the name of this row: a table holds both.
             tables = {table_of(row) for row in ground.ids_of_text.get(ground.name_of[id].lower(), ())}
             rivals = [name for name in near if tables & {table_of(row) for row in name.ids}]
-            figures = [figure for figure in clause.figures if before <= figure.start < after and figure.digits > 2]
-            stated = [({cell.id for cell in ground.cells_with(figure)}, figure.start) for figure in figures]
-            is_false = any(
-                place < start and rivals and id not in holders and holders & rivals[-1].ids for holders, place in stated
-            )
             if not rivals or any(id in name.ids for name in near):
                 continue
-            is_held = any(id in holders for holders, _ in stated)
+            figures = [figure for figure in clause.figures if before <= figure.start < after and figure.digits > 2]
+            holders = {cell.id for figure in figures for cell in ground.cells_with(figure)}
+            is_held = id in holders
+            # Citations ahead of what they are for, and lists of them, say nothing of one name.
+            is_clear = clause.masked[: clause.cited[0][0]].strip(" ,;([*-|•")
+            if id in clause.name_ids and (is_held or not (is_clear and holders & rivals[-1].ids)):
+                continue
             is_compared = BACK.match(clause.masked) or COMPARED.search(clause.masked[: near[0].start])
             if is_held and is_compared and any(id in name.ids for name in self.recent(memory)):
                 continue  # "It beats Elm with 5,495 [o1.r1]"
-            # Citations ahead of what they are for, and lists of them, say nothing of one name.
-            is_clear = clause.masked[: clause.cited[0][0]].strip(" ,;([*-|•")
-            if clause.name_ids & {id} and not (is_false and is_clear):
-                continue
             right = min((row for row in rivals[-1].ids if table_of(row) == table_of(id)), key=len, default="others")
             yield Objection("row", f"You cite {ground.label(id)} for {rivals[-1].name}, which stands in {right}.")
-
-    def check_lone_citation(self, id: str, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
-        """Yield the objection to the one citation of a clause without a name, if its figures are all of the name
-        before it and none is of the row: "The next is Elm; [o1.r9] gives it 969"."""
-        figures = [figure for figure in clause.figures if figure.digits > 2]
-        holders = [{cell.id for cell in self.ground.cells_with(figure)} for figure in figures]
-        own = {row for name in memory[-1:] for row in name.ids if table_of(row) == table_of(id)}
-        if holders and own and id not in own and all(own & rows and id not in rows for rows in holders):
-            yield Objection(
-                "row", f"You cite {self.ground.label(id)} for {memory[-1].name}, which stands in {min(own)}."
-            )
 
     def check_pairing(self) -> Iterator[Objection]:
         """Yield the objection to the one row that is cited for none of the names, if one name has no row of its own."""
