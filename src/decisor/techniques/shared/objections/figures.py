@@ -400,7 +400,7 @@ class FigureCheck(AnswerReading):
         total, count = column.total, len(column.numbers)
         ends = column.smallest if self.goal == "min" else column.largest
         # "Elm, Oak and Fir together have 1,830, a third of Ash's": the names right before it, from the last.
-        near = [column.row_of(name) for name in reversed(clause.names) if name.end <= figure.start]
+        near = [column.row_of(name) or "" for name in reversed(clause.names) if name.end <= figure.start]
         last = [column.by_id[id] for id in near if id in column.by_id]
         sums = [math.fsum(numbers[:size]) for numbers in (own, last, ends) for size in range(2, len(numbers) + 1)]
         left = [total - less for less in [*own, *sums]] if count > 3 else []

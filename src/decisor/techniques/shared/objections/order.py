@@ -282,7 +282,7 @@ class OrderCheck(AnswerReading):
         ]
         numbers = [number for number, _, _ in places]
         wrong = [(number, name, allowed) for number, name, allowed in places if number not in allowed]
-        if self.goal and len(places) > 2 and len(wrong) == 1 and numbers != list(range(1, len(numbers) + 1)):
+        if column and self.goal and len(places) > 2 and len(wrong) == 1 and numbers != list(range(1, len(numbers) + 1)):
             ((number, name, allowed),) = wrong
             yield Objection(
                 "rank", f"You wrote {number} for {name.name}; by {column.name} it is number {min(allowed)}."
