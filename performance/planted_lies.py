@@ -1,13 +1,13 @@
 """How many planted lies the check of answers objects to, and how many true answers.
 
     python performance/planted_lies.py [--n 2000] [--seed 1] [--set development|kept|last|fresh|second|third|
-        fourth|fifth|sixth|seventh|eighth] [--show 5]
+        fourth|fifth|sixth|seventh|eighth|ninth] [--show 5]
 
 True answers about rows of Northwind, Chinook and worlds of our own are written in many ways; each is told once more
 with one thing changed: a figure, unit, scale, rank, row, candidate, period, direction, runner-up or count. A lie is
 false by its making: the place that it stands in knows the true value and its rounding. Bars: 98 % of the lies
-objected to, at most 2 % of the true answers. Eleven sets of phrasings: one to build the check with, one kept back,
-one written last, eight written by somebody who had not seen the check.
+objected to, at most 2 % of the true answers. Twelve sets of phrasings: one to build the check with, one kept back,
+one written last, nine written by somebody who had not seen the check.
 It wants the databases of ``decisions`` in $DECISOR_DATA (default ../shared/data).
 """
 
@@ -37,6 +37,7 @@ from planted import (
     answer_texts_fresh,
     answer_texts_kept,
     answer_texts_last,
+    answer_texts_ninth,
     answer_texts_second,
     answer_texts_seventh,
     answer_texts_sixth,
@@ -58,8 +59,9 @@ SETS = {
     "sixth": answer_texts_sixth.TEXTS,
     "seventh": answer_texts_seventh.TEXTS,
     "eighth": answer_texts_eighth.TEXTS,
+    "ninth": answer_texts_ninth.TEXTS,
 }
-SEEN = SETS.keys() - {"eighth"}
+SEEN = SETS.keys() - {"ninth"}
 """Sets whose misses the check was mended by."""
 
 

@@ -37,6 +37,14 @@ def objections(because: str, answer: str = "Borealis", runner_up: str = "") -> t
 
 
 TRUE = [
+    "Ahead of Aurora with 5,495 [o1.r1].",
+    "Borealis wins, 1,375 between it and Aurora (5,495 vs 4,120, see [o1.r1] and [o1.r2]).",
+    "Borealis;5495;[o1.r1]\nAurora;4120;[o1.r2]\nCastell Ltd;3075;[o1.r3]",
+    "Borealis has the most returns, 5,495 [o1.r1].\n* 33.4% above the second\nAurora is that.",
+    "1) Borealis 5,495 [o1.r1] 2) Aurora 4,120 [o1.r2]. The difference of two suppliers is 1,375.",
+    "The 3 suppliers outside the top three have 4,573 returns; Borealis has 5,495 [o1.r1].",
+    "| | returns |\n|---|---|\n| Borealis | 5,495 [o1.r1] |\n| all 6 | 17,263 |",
+    "Borealis: 1st in returns, 4th in revenue [o1.r1].",
     "Between Borealis and Aurora the former has more returns: 5,495 [o1.r1] against 4,120 [o1.r2].",
     "None of Aurora and Elbing has more returns than Borealis: 4,120 and 1,377 against 5,495 [o1.r2, o1.r5, o1.r1].",
     "Compared with Aurora (4,120 returns) [o1.r2], it is higher: 5,495 [o1.r1].",
@@ -185,6 +193,14 @@ TRUE = [
     "Borealis has 5,495 returns [o1.r1]. The nearest alternative is Aurora; [o1.r2] gives it 4,120.",
 ]
 FALSE = [
+    "Borealis, first out of 9, has 5,495 [o1.r1].",
+    "I went through the 9. Borealis has 5,495 [o1.r1].",
+    "5 of 6 suppliers came in above the average of 2,877 returns; Borealis has 5,495 [o1.r1].",
+    "According to [o1.r1], 5,495 are of Borealis; according to [o1.r6], 4,120 are of Aurora.",
+    "| | Aurora | Castell Ltd |\n|---|---|---|\n| returns | 5,495 | 3,075 |",
+    '[1, "Borealis", 5495]\n[4, "Aurora", 4120]\n[3, "Castell Ltd", 3075]\nSee [o1.r1], [o1.r2], [o1.r3].',
+    "Borealis has the most returns, 5,495 [o1.r1].\n* 33.4% below the second",
+    "Hence Elbing.",
     "I recommend Borealis. It posts the lowest returns here, 5,495 [o1.r1], while Aurora manages 4,120 [o1.r2].",
     "No other supplier has more returns than Aurora (4,120) [o1.r2].",
     "Borealis has 5,495 [o1.r1]; Aurora (4,120) [o1.r2] is number 4.",

@@ -14,7 +14,7 @@ from decisor.parsing.attribution import iterate_scalars
 from decisor.parsing.figures import UNIT_OF, find_quantities, iterate_periods, unit_of_column
 from decisor.system.wording import format_amount
 from decisor.techniques.shared.objections.figures import FigureCheck
-from decisor.techniques.shared.objections.order import OrderCheck
+from decisor.techniques.shared.objections.order import BACK, COMPARATIVE, OrderCheck
 from decisor.techniques.shared.objections.reading import Claims, Clause, Ground, Mention, fits, table_of
 from decisor.types import Objection, Observation, Record
 
@@ -23,12 +23,17 @@ LEAST = 4
 """Letters of an answer that is looked for in passages: yes and no stand anywhere."""
 UNCITED = "{name} stands in {id}, which you do not cite, and in no record that you do."
 CHOOSES = re.compile(
-    r"(?:\b(?:recommend|choose|pick|that leaves|makes|I'd say)\s|^\W*(?:the )?(?:best|winner)(?: \w+)?\s*[:=])"
+    r"(?:\b(?:recommend|choose|pick|that leaves|makes|I'd say)\s"
+    r"|^\W*(?:the )?(?:best|winner|verdict|decision|result)(?: \w+)?\s*[:=])"
     r"\s*[*\"'`]*$",
     re.I,
 )
+THUS = re.compile(r"\W*(?:hence|therefore|thus|so)[:,]? \W*X[X ]*\W*", re.I)
 IS_CHOSEN = re.compile(
     r"[*\"'`]*\s+(?:is (?:the answer|my choice|the winner)|it is[!.]|the one to (?:pick|choose))\b", re.I
+)
+COMPARED = re.compile(
+    rf"\b(?:than|ahead|behind|before|over|against|beats?|beating|leads?|leading|unlike)\b|{COMPARATIVE.pattern}", re.I
 )
 IF = re.compile(
     r"\b(?:if|unless|were|without|second|next|otherwise|alternatively?|fallback|not|never|nor|than|for|runner)\b", re.I
@@ -77,7 +82,9 @@ class AnswerCheck(FigureCheck, OrderCheck):
             if clause.names:
                 # Later clauses without a name speak of names before: single ones add up, a list starts anew.
                 memory = [*memory, *clause.names][-4:] if len(clause.names) == 1 else list(clause.names)
+        yield from self.check_numbers_of_lines()
         yield from self.check_extreme()
+        yield from self.check_pairing()
 
     def check_name(self) -> Iterator[Objection]:
         answer, ground = self.claims.answer.strip(), self.ground
@@ -103,17 +110,9 @@ class AnswerCheck(FigureCheck, OrderCheck):
         """Yield objections to a row that is cited for the name of another."""
         ground = self.ground
         for at, (start, _, ids) in enumerate(clause.cited):
-            id = next((id for id in ids if id not in clause.name_ids), ids[0])
-            if id not in ground.name_of:
+            id = ids[0]
+            if len(ids) > 1 or id not in ground.name_of:
                 continue
-            if len(ids) > 1:
-                rivals = [name for name in clause.names if any(table_of(row) == table_of(id) for row in name.ids)]
-                missing = [name for name in rivals if not name.ids & clause.cited_ids]
-                if missing and len(ids) == len({name.name for name in rivals}):
-                    yield Objection("row", f"You cite {ground.label(id)}, and no row of {missing[0].name}.")
-                continue
-            if not clause.names and len(clause.cited) == 1:
-                yield from self.check_lone_citation(id, clause, memory)
             before = clause.cited[at - 1][1] if at else 0
             after = clause.cited[at + 1][0] if at + 1 < len(clause.cited) else len(clause.text)
             is_ahead = not clause.masked[before:start].strip(" ,;([")  # "[o1.r1] shows Rock at 770"
@@ -121,41 +120,43 @@ class AnswerCheck(FigureCheck, OrderCheck):
             # A name is a rival if it might stand in the place of the name of this row: a table holds both.
             tables = {table_of(row) for row in ground.ids_of_text.get(ground.name_of[id].lower(), ())}
             rivals = [name for name in near if tables & {table_of(row) for row in name.ids}]
-            figures = [figure for figure in clause.figures if before <= figure.start < after and figure.digits > 2]
-            stated = [({cell.id for cell in ground.cells_with(figure)}, figure.start) for figure in figures]
-            is_false = any(
-                place < start and rivals and id not in holders and holders & rivals[-1].ids for holders, place in stated
-            )
             if not rivals or any(id in name.ids for name in near):
                 continue
-            is_held = any(id in holders for holders, _ in stated)
-            is_first = re.search(r"(?:^|[,;:.(|])[\s*•-]*$", clause.masked[: near[0].start])
-            if is_held and not is_first and any(id in name.ids for name in self.recent(memory)):
-                continue  # "It beats Elm with 5,495 [o1.r1]"
+            figures = [figure for figure in clause.figures if before <= figure.start < after and figure.digits > 2]
+            holders = {cell.id for figure in figures for cell in ground.cells_with(figure)}
+            is_held = id in holders
             # Citations ahead of what they are for, and lists of them, say nothing of one name.
             is_clear = clause.masked[: clause.cited[0][0]].strip(" ,;([*-|•")
-            if clause.name_ids & {id} and not (is_false and is_clear):
+            if id in clause.name_ids and (is_held or not (is_clear and holders & rivals[-1].ids)):
                 continue
+            is_compared = BACK.match(clause.masked) or COMPARED.search(clause.masked[: near[0].start])
+            if is_held and is_compared and any(id in name.ids for name in self.recent(memory)):
+                continue  # "It beats Elm with 5,495 [o1.r1]"
             right = min((row for row in rivals[-1].ids if table_of(row) == table_of(id)), key=len, default="others")
             yield Objection("row", f"You cite {ground.label(id)} for {rivals[-1].name}, which stands in {right}.")
 
-    def check_lone_citation(self, id: str, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
-        """Yield the objection to the one citation of a clause without a name, if its figures are all of the name
-        before it and none is of the row: "The next is Elm; [o1.r9] gives it 969"."""
-        figures = [figure for figure in clause.figures if figure.digits > 2]
-        holders = [{cell.id for cell in self.ground.cells_with(figure)} for figure in figures]
-        own = {row for name in memory[-1:] for row in name.ids if table_of(row) == table_of(id)}
-        if holders and own and id not in own and all(own & rows and id not in rows for rows in holders):
-            yield Objection(
-                "row", f"You cite {self.ground.label(id)} for {memory[-1].name}, which stands in {min(own)}."
-            )
+    def check_pairing(self) -> Iterator[Objection]:
+        """Yield the objection to the one row that is cited for none of the names, if one name has no row of its own."""
+        clauses, ground = [*self.reasons, *self.runner_up], self.ground
+        names = {name.name: name.ids for clause in clauses for name in clause.names}
+        for table in {column.table for column in ground.ranked_columns}:
+            cited = {id for clause in clauses for id in clause.cited_ids if table_of(id) == table}
+            strange = [id for id in cited if not any(id in ids for ids in names.values())]
+            # "It has 5,495 [o1.r1], less than Elm" cites the row of the answer.
+            if self.subject and self.subject.ids & {*strange}:
+                continue
+            missing = [(name, own) for name, ids in names.items() for own in ids if table_of(own) == table]
+            missing = [(name, own) for name, own in missing if own not in cited]
+            if len(strange) == 1 and missing and len(cited) == len(names):
+                (name, own), *_ = missing
+                yield Objection("row", f"You cite {ground.label(strange[0])}, and not {own} for {name}.")
 
     def check_verdict(self, clause: Clause) -> Iterator[Objection]:
         """Yield objections to reasons that choose another name than the answer."""
         subject = self.subject
         for name in clause.names if subject else ():
             before, after = clause.masked[: name.start], clause.masked[name.end :]
-            is_chosen = CHOOSES.search(before) or IS_CHOSEN.match(after)
+            is_chosen = CHOOSES.search(before) or IS_CHOSEN.match(after) or THUS.fullmatch(clause.masked)
             is_same = subject is None or name.name in self.claims.answer or name.ids & subject.ids
             if is_chosen and not is_same and not IF.search(f"{before[-40:]} {after[:40]}"):
                 answer = self.claims.answer.strip()

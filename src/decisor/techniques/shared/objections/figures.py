@@ -18,6 +18,7 @@ from decisor.parsing.figures import Quantity, find_quantities, iterate_numeric_f
 from decisor.techniques.shared.objections.order import COMPARATIVE, MEAN, ORDINAL, PLACE
 from decisor.techniques.shared.objections.reading import (
     BOUND,
+    SUPERLATIVE,
     AnswerReading,
     Cell,
     Clause,
@@ -40,6 +41,7 @@ THAT_OF = re.compile(r",? that of X[X ]*(?:\s{3}|[,.;]|$)")
 """What stands between a figure and the name that it is of: "the highest is 41, that of Elm [o1.r1]"."""
 RANGE = re.compile(r"\b(?:between|zwischen|entre)\b[^;]{0,30}\b(?:and|und|et|y)\b\s*[$€£]?$|\d\s*[–-]\s*$", re.I)
 """What stands before the second end of a range."""
+OPPOSITE = re.compile(r"\d[^\d,;]{0,20}\b(?:against|versus|vs\.?)\s*$", re.I)
 OTHERS = re.compile(
     r"\b(?:next|others?|rest|follow\w*|second|runner|compared|against|than|versus|vs|while|whereas|remaining|any)\b",
     re.I,
@@ -51,8 +53,12 @@ WHOLE = re.compile(
     re.I,
 )
 """Words before a number of candidates that are all of them."""
+MEMBERS = r"(?:(?:out )?of|from|among|in|von|unter|de|entre|sur)(?: the| all| den| les| los)?"
+ALL = re.compile(r"\ball(?: the)?\s*$", re.I)
 PART = re.compile(
-    r"\s+(?:with|in|that|which|whose|where|from|above|below|over|under|exceed\w*|do|does|have|lie|are)\b", re.I
+    r"\s+(?:with|in|that|which|whose|where|from|above|below|over|under|exceed\w*|do|does|have|lie|are|outside|beyond"
+    r"|behind|after|before|besides|except|without|by|at|avec|mit|con)\b",
+    re.I,
 )
 """Words after it that make it some of them."""
 ITEMS = set(
@@ -67,7 +73,15 @@ PERIODS = re.compile(
     r"\s+(?:periods|quarters|years|months)\b(\s+(?:shown|listed|given|recorded|of data|in the data)\b)?", re.I
 )
 """Periods after a number of them, and words that say they are those of the rows: a lease may be of eight years."""
-IN_ALL = re.compile(r"[^.;\d]{0,20}\b(?:altogether|in all|in total|compar|verglichen)", re.I)
+IN_ALL = re.compile(r"[^.;\d]{0,20}\b(?:altogether|together|in all|in total|compar|verglichen)", re.I)
+COUNTED = re.compile(
+    rf"(?:#\d+|\bNo\. ?\d+|\b{ORDINAL}|\blast|\btête|\b{PLACE} \d+|{SUPERLATIVE.pattern})(?: [a-z]+)? {MEMBERS}\s*$"
+    r"|\b(?:of|among|through|over|across)\s+(?:all|the)\s*$|\b(?:checked|compared|reviewed|read|looked at) all\s*$"
+    r"|\blist of\s*$|\b(?:compared|candidates|n)[\"']?\s*[=:]\s*$",
+    re.I,
+)
+SIDE = re.compile(r"(?:\s+(?:out )?of(?: the)?(?: \d+)?)?(?:\s+[a-z]+){0,4}?\s+(above|over|below|under|exceeds?)\b")
+SIDE_AHEAD = re.compile(r"\bnumber\b.*\b(above|over|below|under|exceeding)\b[^;]*:\s*$", re.I)
 RowsOf = Callable[[Quantity], frozenset[str]]
 
 
@@ -82,8 +96,8 @@ class FigureCheck(AnswerReading):
             if numbers is None:
                 figures += [figure] if self.is_statement(figure, clause) else []
                 continue
-            is_known = figure.digits > 1 and fits(figure, *(known.meanings[0].value for known in self.given_figures))
-            if figure.meanings[0].value not in numbers and not is_known:
+            value, given = figure.meanings[0].value, {known.meanings[0].value for known in self.given_figures}
+            if value not in numbers and (figure.digits < 2 or value not in given):
                 yield Objection("count", f"You wrote {figure.text}; {max(numbers)} were shown.")
         explained: dict[Quantity, bool] = {}
         best: dict[Quantity, frozenset[str]] | None = None
@@ -131,8 +145,12 @@ class FigureCheck(AnswerReading):
         if self.has_texts and any(not cell.column for cell in cells):
             return True
         rivals = {table_of(id) for id in clause.name_ids}
-        is_own = cited in clause.name_ids or not clause.names
-        if cited and (is_own or (table_of(cited) not in rivals and any(cell.id == cited for cell in cells))):
+        if (
+            any(cell.id == cited and self.ground.fits_unit(figure, cell) for cell in cells)
+            and cited not in clause.name_ids
+        ):
+            return True  # Whether the row is of the name is a question of citations.
+        if cited and (cited in clause.name_ids or not clause.names):
             # "Elm has 5 [o1.r1], Oak has 5", where o1.r1 is Elm's: the first 5 is not of the name after it.
             before = clause.rows_before(figure.start)
             near = rows & before if cited in before else rows
@@ -145,6 +163,8 @@ class FigureCheck(AnswerReading):
             self.is_beside_name(figure, clause) and ends_phrase(figure, clause)
         ):  # Which name it belongs to is open.
             rows |= {cited} if cited else frozenset()
+            if OPPOSITE.search(clause.masked[: figure.start]):  # "38 orders against 41"
+                rows |= clause.name_ids | (self.subject.ids if self.subject else frozenset())
             if len(clause.names) > 1 and not cited and "respectively" not in clause.masked:
                 rows |= clause.name_ids
         wanted = self.noun_columns(figure, clause)
@@ -164,8 +184,8 @@ class FigureCheck(AnswerReading):
         is_gap = figure.digits > 1 and not clause.names and COMPARATIVE.match(after.lstrip())
         if self.noun_columns(figure, clause) or is_gap:
             return True
-        is_row_number = figure.digits < 4 and not figure.unit and not before.strip("| *#")
-        if figure.is_word or (is_row_number and clause.heads):
+        is_label = figure.digits < 4 and not figure.unit and "|" not in before.lstrip("| ")
+        if figure.is_word or (is_label and clause.heads):
             return False
         if (own := clause.cited_for(figure)) and own in clause.rows_before(figure.start):
             return True  # "Elm has 3 of them [o1.r2]", where o1.r2 is Elm's
@@ -198,7 +218,7 @@ class FigureCheck(AnswerReading):
         return bool(
             self.is_in_range(figure, clause)
             # "The other three have fewer than 2,500 each"
-            or (BOUND.search(before := clause.masked[: figure.start]) and OF_THE_REST.search(before) and cells)
+            or (BOUND.search(clause.masked[: figure.start]) and self.is_bound_of_any(figure, clause))
             or self.in_question(figure, clause)
             or (not wanted and self.may_count(figure, clause))
             or any(self.from_column(figure, column, clause) for column in columns)
@@ -206,6 +226,13 @@ class FigureCheck(AnswerReading):
             or self.is_written_out(figure, clause)
             or (self.ranking and fits(figure, *(option.outcome for option in self.ranking.options)))
         )
+
+    def is_bound_of_any(self, figure: Quantity, clause: Clause) -> bool:
+        """Return whether a bound is of no name before it or of the rest, or of how far something is apart."""
+        before, after = clause.around(figure)
+        is_open = OF_THE_REST.search(before) or not any(name.end <= figure.start for name in clause.names)
+        is_gap = COMPARATIVE.match(after.lstrip()) or re.match(r"\s+(?:behind|ahead|apart|away)\b", after)
+        return bool(is_gap or (is_open and self.cells(figure, clause)))
 
     def is_in_range(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether the figure is an end of a range that holds a number of the rows, or one of no amounts."""
@@ -272,48 +299,52 @@ class FigureCheck(AnswerReading):
         if figure.unit or value != int(value) or not sizes or "limit" in self.known.lower():
             return None
         periods = PERIODS.match(after)
-        if periods and (periods[1] or re.search(r"\ball(?: the)?\s*$", before, re.I)):
+        if periods and (periods[1] or ALL.search(before)):
             return self.period_counts or None
         wording = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
         candidates = ITEMS | ({stem(wording[1].lower())} if wording else set())
-        noun = re.match(r"\s+(?:[a-z]+\s+)?([^\W\d_]{3,})", after)
-        nearest = re.match(r"\s+([^\W\d_]{3,})", after)
-        is_counted = any(match and stem(match[1].lower()) in candidates for match in (nearest, noun))
-        if self.noun_columns(figure, clause) or (clause.heads and not is_counted):
-            return None
-        of_size = re.match(r"\s+(?:out of|of|von|de|sur)(?: the)?\s+(?:them\b|\w+)", after)
-        by_mean = re.match(
-            r"(?: of them| of (?:the )?\w+)?(?: [a-z]+)?\s+(?:(?:lie|lies|are|is)\s+)?(above|below|exceeds?)\b", after
-        )
-        is_of = re.search(r"\b(?:\d+|[a-z]+) of(?: the)?\s*$", before) is not None and find_quantities(before[-14:])
-        side = by_mean or (of_size and re.search(r"\b(above|below)\b.*\bmean\b", before))
-        is_clear = MEAN.search(after) or ((is_counted or of_size) and MEAN.search(self.claims.because))
-        if side and not is_of and is_clear:
-            return self.counts_by_mean(side[1] != "below")
-        if re.search(r"\b(?:compared|candidates)\s*[=:]\s*$", before, re.I) and not re.match(r"\s*(?:of|/)", after):
-            return sizes
-        if re.search(r"\b(?:(?:went through|checked|compared|reviewed|looked at|read) all|list of)\s*$", before) and (
-            not re.match(r"\s+[^\W\d]", after)
-        ):
-            return sizes
-        if re.search(
-            rf"(?:#\d+|No\. ?\d+|{ORDINAL}|\blast|\btête|\b{PLACE} \d+) (?:of|von|de|sur)(?: the)?\s*$", before, re.I
-        ) or (re.search(r"\b(?:of|among) all\s*$", before) and not re.match(r"\s+[^\W\d]", after)):
-            return sizes
-        if not is_counted or value == len(clause.names) > 1 or not before.strip(" *-|"):
-            return None
-        if noun and stem(noun[1].lower()) in ITEMS:
-            sizes = sizes | {len(rows) for rows in self.ground.tables.values()}
+        nouns = [re.match(word + r"([^\W\d_]{3,})", after) for word in (r"\s+", r"\s+[a-z]+\s+")]
+        noun = next((match for match in nouns if match and stem(match[1].lower()) in candidates), None)
+        is_counted = noun is not None
         names = {name.name for clause in self.reasons for name in clause.names}
-        most = 1 if re.search(r"\ball(?: the)?\s*$", before, re.I) else max(len(names), 1)
+        if (
+            self.noun_columns(figure, clause)
+            or (clause.heads and not is_counted)
+            or (1 < value <= len(names) and not ALL.search(before))
+        ):
+            return None
+        part = re.search(r"\b(?:\d+|[a-z]+) (?:out )?of(?: the)?\s*$", before)
+        is_of = part is not None and bool(find_quantities(before[-14:]))
+        if not is_of and (numbers := self.counts_on_side(before, after, is_counted)):
+            return numbers
+        is_end = is_counted or ends_phrase(figure, clause) or PART.match(after)
+        own = {cell.value for cell in self.ground.cells if cell.id in clause.name_ids | clause.cited_ids}
+        if is_end and value not in own and (COUNTED.search(before) or (is_of and (is_counted or MEAN.search(before)))):
+            return sizes
+        if noun is None or not before.strip(" *-|"):
+            return None
+        is_other = stem(noun[1].lower()) in ("alternative", "option")
+        if stem(noun[1].lower()) in ITEMS and not is_other:
+            sizes = sizes | {len(rows) for rows in self.ground.tables.values()}
+        most = 1 if ALL.search(before) else max(len(names), 1)
         rest = {size - less for size in sizes for less in range(1, most + 1)}
         if OF_THE_REST.search(f"{before[-25:]}{after[:25]}"):
             return rest
-        if re.match(r"\s+(?:alternative|option)", after):
+        if is_other:
             return rest | sizes
-        tail = after[noun.end() :] if noun else after
+        tail = after[noun.end() :]
         is_all = (WHOLE.search(before) and (is_of or not PART.match(tail))) or IN_ALL.match(tail)
         return sizes if is_all or value > max(sizes) else None
+
+    def counts_on_side(self, before: str, after: str, is_counted: bool) -> set[int]:
+        """Return the numbers of rows above or below the mean, or a figure, that a number before or after says."""
+        side = SIDE.match(after) or SIDE_AHEAD.search(before)
+        if not side:
+            return set()
+        is_back = is_counted or re.match(r"\s+(?:that|it|this)\b", side.string[side.end() :])
+        if MEAN.search(side.string) or (is_back and MEAN.search(self.claims.because)):
+            return self.counts_by_mean(side[1] in ("above", "over") or side[1].startswith("exceed"))
+        return set()
 
     @cached_property
     def period_counts(self) -> set[int]:
@@ -365,8 +396,13 @@ class FigureCheck(AnswerReading):
         """
         # All pairs of many rows would give nearly any figure, and take long.
         own = [column.by_id[id] for id in self.own_rows(clause) if id in column.by_id][:MOST_ROWS]
+        every = column.numbers if figure.digits > 4 else ()
         total, count = column.total, len(column.numbers)
-        sums = [math.fsum(numbers[:size]) for numbers in (own, column.largest) for size in range(2, len(numbers) + 1)]
+        ends = column.smallest if self.goal == "min" else column.largest
+        # "Elm, Oak and Fir together have 1,830, a third of Ash's": the names right before it, from the last.
+        near = [column.row_of(name) or "" for name in reversed(clause.names) if name.end <= figure.start]
+        last = [column.by_id[id] for id in near if id in column.by_id]
+        sums = [math.fsum(numbers[:size]) for numbers in (own, last, ends) for size in range(2, len(numbers) + 1)]
         left = [total - less for less in [*own, *sums]] if count > 3 else []
         means = [column.mean, *((total - less) / (count - 1) for less in own if count > 2)]
         means += [math.fsum(own) / len(own)] if own else []
@@ -383,7 +419,7 @@ class FigureCheck(AnswerReading):
             if fits(figure, *parts, *ratios, *(ratio - 100 for ratio in ratios)):
                 return True
         is_alike = figure.unit == column.unit or not (figure.unit and column.unit)
-        gaps = (a - b for a, b in product(own, known))
+        gaps = (a - b for a, b in product(own, [*known, *every]))
         if is_alike and fits(figure, *gaps, *sums, *left, *means, *([total] if left else [])):
             return True
         if figure.unit:

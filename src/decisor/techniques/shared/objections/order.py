@@ -29,7 +29,8 @@ from decisor.types import Objection
 BACK = re.compile(r"\W*(?:its?|this|that|they|their|he|she)\b", re.I)
 """A sentence that goes on about the name before it."""
 NO_OTHER = re.compile(
-    r"\b(?:no other|nobody|no one|none)\b(?:(?! (?:in|with|within|of|under|over|that|which|who|whose)\b)[^,;]){0,40}$",
+    r"\b(?:no other|no row|nobody|no one|none|kein\w*)\b"
+    r"(?:(?! (?:in|with|within|of|under|over|that|which|who|whose)\b)[^,;]){0,40}$",
     re.I,
 )
 MEAN_OF_ALL = "the mean"
@@ -44,14 +45,16 @@ ORDINAL = rf"(?:{'|'.join(NTH)}|\d{{1,3}}(?:st|nd|rd|th))"
 PLACE = r"(?:position|place|rank|platz|rang|stelle|lugar|puesto|posto|posición)"
 RANK = re.compile(
     rf"(?P<sign>#\d{{1,3}}|\bN[ro]\. ?\d{{1,3}})\b"
-    rf"|\b(?:{PLACE}|(?:is|only|as) number) (?:no\. ?|#)?(?P<after>\d{{1,3}}\b(?!\.\d)|{ORDINAL}\b)"
+    rf"|\b(?:{PLACE}|(?:is|only|as|^) ?number) (?:no\. ?|#)?(?P<after>\d{{1,3}}\b(?!\.\d)|{ORDINAL}\b)"
     r"|(?P<bare>\b\d{1,3}[ºª])"
     rf"|\b(?P<before>{ORDINAL}|\d{{1,3}}\.)[ -](?:{PLACE}|placed|ranked|best|(?P<max>{MAX})|(?P<min>{MIN}))\b"
-    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|[A-Z]\w+)"
-    rf"\s+(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|on|among|choice|option)\b"
-    r"|\s*[,;.(\[]|\s*$)",
+    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|as"
+    rf"|(?-i:X+),?)\s+(?:the |only |in )?(?P<word>{ORDINAL})"
+    r"(?=\s+(?:with|of|by|at|in|on|among|and|comes?|choice|option)\b"
+    r"|\s*[,;:.(\[]|\s*$)",
     re.I,
 )
+LINE_NUMBER = re.compile(r"\W*(?:line |no\\.? ?|number )?(\d{1,3})\b(?![.,]\d)[^\w]", re.I)
 MAY_RANK = re.compile(rf"\b{ORDINAL}\b|#\d|\bnumber \d|\bN[ro]\.|\b{PLACE}\b|[ºª]", re.I)
 """Cheap to look for. Without it RANK finds nothing."""
 LIMITED = re.compile(
@@ -62,8 +65,8 @@ LIMITED = re.compile(
 LINKS = set(
     re.findall(
         r"\w+",
-        "is was are were be been has had have having with at of a an the its this which that s by in turn much far"
-        " still even also already clearly slightly well itself stands comes and figure value second about",
+        "is was are were be been has had have having whose with at of a an the its this which that s by in turn much"
+        " far still even also already clearly slightly well itself stands comes and figure value second about",
     )
 )
 """Words that link a name to what is said of it. Behind others somebody else may be meant."""
@@ -95,7 +98,7 @@ GENERIC = set(
 FILLER = re.compile(r"of|what|the|its|to|by|far|a|an")
 END = re.compile(
     r"all|any|at|with|and|is|was|are|were|among|which|that|for|has|have|had|than|from|but|so|followed|ahead|here|there"
-    r"|in|als|que|der|von|while|respectively|it"
+    r"|in|als|que|der|von|while|respectively|it|two|both|second|third|next|does|did|entre|unter|für|para|pour|des|sur"
 )
 """Words that end the noun phrase after a superlative."""
 
@@ -211,7 +214,8 @@ class OrderCheck(AnswerReading):
 
     def check_ranks(self, clause: Clause, memory: Sequence[Mention], column: NumberColumn) -> Iterator[Objection]:
         matches = RANK.finditer(clause.masked) if MAY_RANK.search(clause.masked) else ()
-        tokens = [*filter(None, (self.rank_of(match, clause) for match in matches)), *self.ranks_of_line(clause)]
+        ranks = (self.rank_of(match, clause, column) for match in matches)
+        tokens = [*filter(None, ranks), *self.ranks_of_line(clause)]
         if not tokens:
             return
         if not clause.names:
@@ -238,18 +242,26 @@ class OrderCheck(AnswerReading):
         # The most favourable reading: a false objection costs a call and trust.
         yield from min(tried, key=len, default=[])
 
-    def rank_of(self, match: re.Match[str], clause: Clause) -> Rank | None:
+    def rank_of(self, match: re.Match[str], clause: Clause, column: NumberColumn) -> Rank | None:
         kind = next(kind for kind in ("sign", "after", "bare", "before", "word") if match[kind])
         text = match[kind].lower()
         start, end = match.start(kind), match.end()
         if LIMITED.search(clause.masked[max(0, start - 25) : end + 25]):
+            return None
+        # "#3 in orders" and "41 orders (2nd)" are places by another column.
+        by = re.match(r"\s+(?:in|by|on)\s+", clause.masked[end:])
+        if by and self.column_of(noun_phrase(clause.masked[end + by.end() :])) is not column:
+            return None
+        before = [figure for figure in clause.figures if figure.end <= match.start()]
+        near = [figure for figure in before if re.fullmatch(r"\W*", clause.masked[figure.end : match.start()])]
+        if any(column.name not in {cell.column for cell in self.cells(figure, clause)} for figure in near):
             return None
         if text == "best" and re.match(r" (?:in|on|at|for)\b", clause.masked[end:]):
             return None
         digits = re.sub(r"\D", "", text)
         number = int(digits) if digits else next(at for word, at in NTH.items() if re.fullmatch(word, text))
         goal = "max" if match["max"] else "min" if match["min"] else self.goal
-        return Rank(match.group(), number, start, end, kind == "word", goal)
+        return Rank(match["word"] or match.group(), number, start, end, kind == "word", goal)
 
     def ranks_of_line(self, clause: Clause) -> Iterator[Rank]:
         """Yield the place that a line of a table gives its name."""
@@ -258,6 +270,23 @@ class OrderCheck(AnswerReading):
             if texts[at].strip().isdigit() and re.fullmatch(rf"#|pos\.?|{PLACE}", head, re.I):
                 start = sum(map(len, texts[:at])) + at
                 yield Rank(texts[at], int(texts[at]), start, start + len(texts[at]), False, self.goal)
+
+    def check_numbers_of_lines(self) -> Iterator[Objection]:
+        """Yield the one number of a numbered list that is not the place of its name, if it is no plain 1, 2, 3."""
+        column = self.deciding
+        lines = [(LINE_NUMBER.match(clause.masked), clause) for clause in self.reasons if len(clause.names) == 1]
+        places = [
+            (int(match[1]), clause.names[0], ends[0 if self.goal == "max" else 1])
+            for match, clause in lines
+            if match and column and (ends := column.ranks(column.row_of(clause.names[0])))
+        ]
+        numbers = [number for number, _, _ in places]
+        wrong = [(number, name, allowed) for number, name, allowed in places if number not in allowed]
+        if column and self.goal and len(places) > 2 and len(wrong) == 1 and numbers != list(range(1, len(numbers) + 1)):
+            ((number, name, allowed),) = wrong
+            yield Objection(
+                "rank", f"You wrote {number} for {name.name}; by {column.name} it is number {min(allowed)}."
+            )
 
     def false_ranks(
         self, tokens: Sequence[Rank], names: Sequence[Mention], column: NumberColumn
@@ -279,7 +308,7 @@ class OrderCheck(AnswerReading):
         before, tail = text[: match.start()], text[match.end() :]
         # "No higher than" and the like say the opposite, or nothing of an order.
         if NO_OTHER.search(before):
-            yield from self.check_no_other(match, clause)
+            yield from self.check_no_other(match, clause, memory)
             return
         if re.search(
             r"\b(?:rather|any|much|once|one)\s+$|\b(?:no|not|never|neither|nor|none|nothing|nobody)\b", before, re.I
@@ -294,6 +323,10 @@ class OrderCheck(AnswerReading):
         subjects = self.subjects(match, clause, memory, column, amount)
         is_figure = any(name == figure.text for name, _ in subjects for figure in clause.figures)
         objects = self.objects(match, clause, memory, column, is_figure)
+        if amount and amount.digits > 2 and not objects and len({name for name, _ in subjects}) == 1:
+            # "52.0 % above the second": how far it is apart says from which row.
+            rows = [(self.name(id), value) for id, value in column.by_id.items()]
+            objects = [row for row in rows if is_gap(amount, subjects[0][1], row[1])]
         pairs = [(own, rival) for own in subjects for rival in objects if own[1] != rival[1] and own[0] != rival[0]]
         if amount:
             near = [(own, rival) for own, rival in pairs if is_gap(amount, own[1], rival[1])]
@@ -303,15 +336,19 @@ class OrderCheck(AnswerReading):
             claim = f"You wrote that {name} is {match.group()} than {rival_name}"
             yield Objection("direction", f"{claim}; {column.name} says {value:,.10g} against {against:,.10g}.")
 
-    def check_no_other(self, match: re.Match[str], clause: Clause) -> Iterator[Objection]:
+    def check_no_other(self, match: re.Match[str], clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         """Yield the objection to "no other has more than Elm", if another one has."""
         tail = clause.masked[match.end() :]
         column, than = self.column_of(noun_phrase(tail)), re.match(r"(?:[\w\s-]{0,40}?\bthan)?[\s*]*", tail)
         start = match.end() + (than.end() if than else 0)
         names = [name for name in clause.names if 0 <= name.start - start < 3]
-        row = column.row_of(names[0]) if column and names else None
-        number = ends[0 if match["up"] else 1][0] if column and (ends := column.ranks(row)) else 1
-        if column and row and number > 1:
+        names = self.recent(memory) if re.match(r"\s*(?:it\b)?\W*$", tail) else names
+        at = 0 if match["up"] else 1
+        rows = [column.row_of(name) for name in names] if column else []
+        places = [(ends[at][0], row) for row in rows if column and row and (ends := column.ranks(row))]
+        # The most favourable name: of which one it is said may be open.
+        number, row = min(places, default=(1, ""))
+        if column and number > 1:
             claim = f"You wrote that none is {match.group()} than {self.name(row)}"
             yield Objection("direction", f"{claim}; by {column.name} it is number {number} from that end.")
 

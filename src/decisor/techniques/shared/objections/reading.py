@@ -56,8 +56,8 @@ MOST_LETTERS = 60
 """Mean length of a value above which a column holds sentences, not names."""
 
 BREAK = re.compile(
-    r"(?<=[.!?])(?<!\bvs\.)(?<!\bca\.)(?<!\b[Nn]o\.)(?<!\bapprox\.)(?<!e\.g\.)(?<!i\.e\.)[\"'*)\]]*\s+(?=[A-Z\[\d*|(\"'$€£-])"
-    r"|\n+|;\s+(?![^()]*\))"
+    r"(?<=[.!?])(?<!\.\.)(?<!\bvs\.)(?<!\bca\.)(?<!\b[Nn]o\.)(?<!\bapprox\.)(?<!e\.g\.)(?<!i\.e\.)[\"'*)\]]*\s+(?=[A-Z\[\d*|(\"'$€£-])"
+    r"|\n+|;[^\S\n]+(?=\S)(?![^()]*\))"
 )
 SEPARATOR = re.compile(r"[|\t]")
 """What stands between the columns of a table."""
@@ -66,7 +66,9 @@ ABOUT = re.compile(
     r"(?:\b(?:about|around|roughly|nearly|almost|approximately|approx\.?|ca\.?|circa|some|close to)|[~≈])\s*$", re.I
 )
 BOUND = re.compile(
-    r"\b(?:over|under|above|below|more than|less than|fewer than|at least|at most|up to|exceed\w*)\s*$", re.I
+    r"\b(?:over|under|above|below|more than|less than|fewer than|at least|at most|up to|exceed\w*|past|beyond"
+    r"|pass(?:es)?|reach(?:es)?)\s*$",
+    re.I,
 )
 LABELLED = re.compile(
     r"(?:(?:\b|_)(?:top|first|last|next|option|step|rule|no\.?|number|ranks?|ranked|place|position|part|page|table|figure|level"
@@ -128,6 +130,7 @@ class NumberColumn:
     total: float
     largest: tuple[float, ...]
     """At most five, the largest first."""
+    smallest: tuple[float, ...]
 
     @property
     def mean(self) -> float:
@@ -200,11 +203,11 @@ class Ground:
                 values = [] if is_key(name) else [(row.id, row.fields.get(name)) for row in rows]
                 by_id = {id: float(value) for id, value in values if is_number(value)}
                 if numbers := tuple(by_id.values()):
-                    largest = tuple(sorted(numbers, reverse=True)[:5])
-                    column = NumberColumn(
-                        table, name, unit_of_column(name), by_id, numbers, math.fsum(numbers), largest
+                    ordered, unit = sorted(numbers), unit_of_column(name)
+                    largest, smallest = tuple(ordered[:-6:-1]), tuple(ordered[:5])
+                    columns.append(
+                        NumberColumn(table, name, unit, by_id, numbers, math.fsum(numbers), largest, smallest)
                     )
-                    columns.append(column)
         return columns
 
     @cached_property
@@ -431,13 +434,14 @@ class Clause:
         starts = [*(known.start for known in self.figures), *(name.start for name in self.names)]
         if not self.cited or not any(start < self.cited[0][0] for start in starts):
             return ""  # The citations stand ahead of what they are for.
-        for start, end, ids in self.cited:
+        for start, _, ids in self.cited:
             if start >= figure.end:
                 between = self.masked[figure.end : start]
                 is_near = bool(re.fullmatch(r"[^A-Za-z]*(?:(?!and\b)[A-Za-z]+[^A-Za-z]*){0,2}", between))
                 is_near = is_near and not any(figure.end <= at < start for at in starts)
                 # Of several in a row each belongs to another figure, and nothing says which.
-                is_run = any(0 <= next_start - end < 3 for next_start, _, _ in self.cited)
+                rest = [place for place in [*starts, *(place for place, _, _ in self.cited)] if place > start]
+                is_run = min(rest, default=0) not in starts and len(rest) > 0
                 return ids[0] if len(ids) == 1 and is_near and not is_run else ""
         return ""
 
@@ -498,6 +502,7 @@ class AnswerReading:
             masked = masked[: match.start()] + " " * len(match.group()) + masked[match.end() :]
         start = 0
         heads: tuple[str, ...] = ()
+        head_names: list[tuple[int, Mention]] = []
         for end, after in [*(match.span() for match in BREAK.finditer(masked)), (len(text), len(text))]:
             piece = masked[start:end]
             if text[start:end].strip():
@@ -506,15 +511,23 @@ class AnswerReading:
                     piece = piece[: period.start] + "Y" * len(period.text) + piece[period.end :]
                 is_line = piece.lstrip().startswith("|") or piece.count("\t") > 1
                 is_placed = masked[start:end] != text[start:end]  # by a name or citation
+                own = [
+                    replace(name, start=name.start - start, end=name.end - start)
+                    for name in names
+                    if start <= name.start < end
+                ]
+                if is_line and not heads:
+                    head_names = [(len(SEPARATOR.findall(piece[: name.start])), name) for name in own]
+                elif is_line and not own and len(head_names) > 1:
+                    # "| | Elm | Oak |" above "| revenue | 5,495 | 5,120 |": the names stand in the head.
+                    cells = [0, *(match.end() for match in SEPARATOR.finditer(piece)), len(piece)]
+                    inside = [(cells[at], name) for at, name in head_names if at < len(cells)]
+                    own = [replace(name, start=place, end=place) for place, name in inside]
                 heads = () if not is_line else heads or tuple(head.strip() for head in SEPARATOR.split(piece))
                 yield Clause(
                     text[start:end],
                     piece,
-                    tuple(
-                        replace(name, start=name.start - start, end=name.end - start)
-                        for name in names
-                        if start <= name.start < end
-                    ),
+                    tuple(own),
                     tuple(
                         widen(self.settle_mark(figure), piece, is_placed)
                         for figure in find_quantities(piece)
@@ -600,6 +613,8 @@ class AnswerReading:
         asked = [place for place in places or ranked if self.is_asked(place[1])]
         if asked or not places:
             return ranked[asked[0]] if asked and (places or len(asked) == 1) else None
+        if any(self.is_asked(name) for _, name in ranked):
+            return None  # The question is about a column of which the answer gives no figure.
         return ranked[places[0]] if len(places) == 1 or counts[places[0]] > counts[places[1]] else None
 
     def is_asked(self, column: str) -> bool:
