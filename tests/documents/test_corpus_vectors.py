@@ -140,7 +140,7 @@ async def test_an_endpoint_embeds_in_batches_and_its_order_is_kept(tmp_path: Pat
     async with serve_app(app) as origin:
         there = EndpointEmbedder("colours", f"{origin}/v1", "sk-1", retries=Retries(first_seconds=0.01))
         many = [*COLOURS, *(Passage(f"p{number}", f"scarlet {number}") for number in range(97))]
-        await asyncio.to_thread(build_index, many, tmp_path / "c", "english", there)
+        await asyncio.to_thread(build_index, many, tmp_path / "c", there)
         assert sorted(sizes) in ([36, 64, 64], [36, 36, 64])
         assert (await open_index(tmp_path / "c", "dense", there).find("sky", 1))[0].id == "c2"
         await asyncio.to_thread(there.close)
