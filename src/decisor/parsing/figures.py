@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -207,6 +207,18 @@ def find_citations(text: str, records: Iterable[str] = ()) -> tuple[str, ...]:
         if (owner := id.partition(".")[0]) in whole:
             whole[owner].append(id)
     return tuple(dict.fromkeys(id for name in names for id in whole.get(name) or [name]))
+
+
+BARE_ID = re.compile(r"(?<![\w.-])o\d+\.\w+")
+
+
+def bracket_ids(text: str, records: Container[str]) -> str:
+    """Write the ids of records as citations, for a text that cites without brackets.
+
+    >>> bracket_ids("krakow (o2.r3), ahead of o2.r1 and o9.r9", ["o2.r1", "o2.r3"])
+    'krakow ([o2.r3]), ahead of [o2.r1] and o9.r9'
+    """
+    return BARE_ID.sub(lambda match: f"[{match[0]}]" if match[0] in records else match[0], text)
 
 
 def without_citations(text: str) -> str:

@@ -17,6 +17,7 @@ from decisor.errors import BudgetExceeded, Error, LLMError, ParseError
 from decisor.parsing.attribution import iterate_scalars
 from decisor.parsing.cleaning import clean_reply
 from decisor.parsing.figures import (
+    bracket_ids,
     check_figures,
     collect_record_numbers,
     find_citations,
@@ -277,7 +278,10 @@ def decide_from_reply(
         ParseError: a citation of something never shown (unknown_source), none at all (no_citation), nothing was found
             yet that could support an answer (no_evidence), or, where it ``compares``, it was compared with nothing.
     """
-    shown_records, answer, because = trajectory.shown_records(), reply.answer or "", reply.because
+    shown_records, texts = trajectory.shown_records(), (reply.answer or "", reply.because, reply.runner_up)
+    if not find_citations("\n".join(texts[:2])):  # many write (o1.r1), or the id alone
+        texts = tuple(bracket_ids(text, shown_records) for text in texts)
+    answer, because, runner_up = texts
     if NO_ANSWER.fullmatch(without_citations(answer)):
         return replace(trajectory.decision("", because), answer="", stopped="no_answer")
     cited_ids = find_citations(f"{answer}\n{because}", shown_records)
@@ -300,7 +304,7 @@ def decide_from_reply(
         )
     if not without_citations(answer).strip(LEFT_OUT):
         raise ParseError("Your final answer names no candidate.", "missing_field")
-    decision = trajectory.decision(answer, because, runner_up=clean_optional_text(reply.runner_up))
+    decision = trajectory.decision(answer, because, runner_up=clean_optional_text(runner_up))
     cited = [shown_records[id] for id in decision.evidence.ids]
     alone = "" if free else explain_no_comparison(decision.answer, cited, trajectory.question, trajectory.steps)
     if alone and compares:

@@ -319,7 +319,9 @@ class FigureCheck(AnswerReading):
             return numbers
         is_end = is_counted or ends_phrase(figure, clause) or PART.match(after)
         own = {cell.value for cell in self.ground.cells if cell.id in clause.name_ids | clause.cited_ids}
-        if is_end and value not in own and (COUNTED.search(before) or (is_of and (is_counted or MEAN.search(before)))):
+        is_rest = OF_THE_REST.search(f"{before[-25:]}{after[:25]}")
+        is_whole = COUNTED.search(before) or (is_of and (is_counted or MEAN.search(before)))
+        if is_end and value not in own and is_whole and not is_rest:
             return sizes
         if noun is None or not before.strip(" *-|"):
             return None
@@ -328,7 +330,7 @@ class FigureCheck(AnswerReading):
             sizes = sizes | {len(rows) for rows in self.ground.tables.values()}
         most = 1 if ALL.search(before) else max(len(names), 1)
         rest = {size - less for size in sizes for less in range(1, most + 1)}
-        if OF_THE_REST.search(f"{before[-25:]}{after[:25]}"):
+        if is_rest:
             return rest
         if is_other:
             return rest | sizes

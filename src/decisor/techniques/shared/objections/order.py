@@ -315,7 +315,12 @@ class OrderCheck(AnswerReading):
         ):
             return
         column = self.column_of(noun_phrase(tail))
-        if column is None or re.match(r"\s+or\b", tail):
+        # "80 lie below Elm" counts others.
+        if (
+            column is None
+            or re.match(r"\s+or\b", tail)
+            or re.search(r"\b\d+ (?:are|come|lie|rank|sit|stand)\s$", before)
+        ):
             return
         amounts = [figure for figure in clause.figures if figure.end <= match.start()]
         amounts = [figure for figure in amounts if re.fullmatch(r"[)*`\s]*", before[figure.end :])]
