@@ -363,11 +363,7 @@ class ObedientPolicy:
         if pitfall.kind == "lost_measure":
             return bool((right - written) & {"avg", "div", "sub", "distinct"}) or "100" in written - right
         if pitfall.kind == "lost_output":
-            shown, wanted = (
-                {name.lower() for name in sqlglot.parse_one(sql, dialect="sqlite").named_selects}
-                for sql in (self.wrong.sql, self.right)
-            )
-            return shown.isdisjoint(wanted)
+            return list_outputs(self.wrong.sql).isdisjoint(list_outputs(self.right))
         if pitfall.kind.startswith("lost_"):
             stated = re.findall(r"'(?:[^']|'')*'|[\w.]+", pitfall.text.partition(", and no query")[0].lower())
             return any(name.strip("'") in right - written for name in stated)
@@ -377,6 +373,11 @@ class ObedientPolicy:
 
 
 NO_PARTS = frozenset({"select", "paren"})
+
+
+def list_outputs(sql: str) -> set[str]:
+    query = sqlglot.parse_one(sql, dialect="sqlite")
+    return {name.lower() for name in query.named_selects} if isinstance(query, exp.Query) else set()
 
 
 def list_parts(sql: str, around: str = "") -> set[str]:
