@@ -278,10 +278,10 @@ def decide_from_reply(
         ParseError: a citation of something never shown (unknown_source), none at all (no_citation), nothing was found
             yet that could support an answer (no_evidence), or, where it ``compares``, it was compared with nothing.
     """
-    shown_records, texts = trajectory.shown_records(), (reply.answer or "", reply.because, reply.runner_up)
-    if not find_citations("\n".join(texts[:2])):  # many write (o1.r1), or the id alone
-        texts = tuple(bracket_ids(text, shown_records) for text in texts)
-    answer, because, runner_up = texts
+    shown_records, runner_up = trajectory.shown_records(), reply.runner_up
+    answer, because = reply.answer or "", reply.because
+    if not find_citations(f"{answer}\n{because}"):  # many write (o1.r1), or the id alone
+        answer, because, runner_up = (bracket_ids(text, shown_records) for text in (answer, because, runner_up))
     if NO_ANSWER.fullmatch(without_citations(answer)):
         return replace(trajectory.decision("", because), answer="", stopped="no_answer")
     cited_ids = find_citations(f"{answer}\n{because}", shown_records)
