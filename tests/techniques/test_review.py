@@ -76,6 +76,15 @@ async def test_an_answer_without_a_citation_is_told_the_rest_as_well(way: Callin
     assert len(seen) == 3
 
 
+@pytest.mark.parametrize("because", ["It is short (o1.r3).", "It is short, see row o1.r3.", "row=o1.r3; it is short"])
+async def test_an_id_without_brackets_is_a_citation_where_there_is_no_other(because: str) -> None:
+    decision, _, run = await ask("iter_rag", "text", because, "bel", "bel")
+    assert decision.evidence.ids == ("o1.r3",)
+    assert [event.reason for event in events_of(run.trace.entries, UnreadableReply)] == ["objection"]
+    told, _, _ = await ask("iter_rag", "text", f"{because} Not dove [o1.r1].", "bel", "bel")
+    assert told.evidence.ids == ("o1.r1",)
+
+
 async def test_the_paper_s_rule_is_told_of_contradicted_citations_alone() -> None:
     tool = DoubtfulTable()
     llm = ScriptedLLM([f"Plan: [Step 1: a]\nAction: sql\nAction input: {QUERY}", "Final answer: aune"])
