@@ -109,7 +109,8 @@ def end_server(process: int) -> None:
     """End the fork server of a process that ends, and so its children; a fork of the process leaves it alone."""
     if os.getpid() == process:
         server = SERVERS.pop(process)
-        server.control.shutdown(socket.SHUT_RDWR)  # a fork of this process has it too
+        with server.control, suppress(OSError):
+            server.control.shutdown(socket.SHUT_RDWR)  # a fork of this process has it too
         server.process.wait()
 
 
