@@ -48,6 +48,7 @@ MODELS = {
     '[measure.cost]\ngoal = "min"\nsql = "SELECT sum(cost * amount) FROM open"\n'
     + MEASURE.format("slow", f"SELECT sum(cost) + ({CROSS}) FROM open"),
 }
+OVER = ("limit of seconds", "s were over", "not opened and copied in time")
 ENDS = {"3,000 measures": "Best for", "a nested repeat": "Out of Memory"}
 """What may come before the time is over, and how it ends then."""
 COMMANDS = {"rank": [], "check": [], "show": [], "whatif": ["turning points"]}
@@ -98,5 +99,5 @@ def test_a_command_on_a_model_ends_at_its_seconds_and_says_so(
 ) -> None:
     took, said = printed(tmp_path, command, MODELS[case])
     assert took - start_seconds < SECONDS + MORE, f"{took:.1f} s"
-    assert any(words in said for words in ("limit of seconds", "s were over", ENDS.get(case, "limit of seconds"))), said
+    assert any(words in said for words in (*OVER, ENDS.get(case, OVER[0]))), said
     assert "Traceback" not in said

@@ -102,12 +102,16 @@ export class Thread {
   scrolled() {
     const height = document.documentElement.scrollHeight;
     if (innerHeight + scrollY > height - NEAR) this.at_end = true;
-    else if (scrollY < this.scroll && height >= this.height) this.at_end = false;
+    else if (this.scroll - scrollY > Math.max(0, this.height - height)) this.at_end = false;
     Object.assign(this, { scroll: scrollY, height });
   }
 
+  /** Where it came to is noted at once: a person may scroll before the browser tells of this scrolling. */
   follow() {
-    if (!this.side && this.at_end && !is_over(this.run)) scrollTo({ top: document.documentElement.scrollHeight });
+    if (this.side || !this.at_end || is_over(this.run)) return;
+    const height = document.documentElement.scrollHeight;
+    scrollTo({ top: height });
+    Object.assign(this, { scroll: scrollY, height });
   }
 
   news(news) {
