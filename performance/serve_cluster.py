@@ -1,6 +1,6 @@
 """`decisor serve` with several processes on one PostgreSQL, beside one process with SQLite.
 
-    python performance/serve_cluster.py [--rounds 3] [--runs 200] [--workers 4] [--kills 50]
+    python performance/serve_cluster.py [--rounds 3] [--runs 200] [--workers 4] [--kills 50] [--restarts 10]
 
 Needs decisor[serve,cluster] and PostgreSQL's initdb; its own PostgreSQL lies in a temporary folder, without fsync.
 
@@ -15,7 +15,8 @@ Counted are runs that are lost (no run answers to a key that was sent), stuck (n
 and replies bought twice: delivered whole, and asked for again. Bar: 0 of each. Of the last it prints how long after a
 kill each was delivered: what goes to a process that is gone, or has not stored it yet (below 0), cannot be kept.
 
-Restart: PostgreSQL is killed and started again while ``--runs`` runs are under way. Bar: every run ends.
+Restarts: PostgreSQL is killed and started again while ``--runs`` runs are under way, ``--restarts`` times. Bar: every
+run is finished.
 """
 
 from __future__ import annotations
@@ -259,12 +260,12 @@ async def kill_processes(one: Server, llm: CountingLLM, kills: int) -> None:
     print(f"{len(llm.delivered)} replies, {len(twice)} bought twice; delivered {seconds or 0} seconds after a kill")
 
 
-async def restart_postgres(one: Server, database: Postgres, runs: int) -> None:
-    ids = list(await asyncio.gather(*(one.ask(f"{QUESTION} Restart {number}") for number in range(runs))))
+async def restart_postgres(one: Server, database: Postgres, runs: int, restart: int) -> Counter[str]:
+    ids = list(await asyncio.gather(*(one.ask(f"{QUESTION} Restart {restart} {number}") for number in range(runs))))
     await asyncio.to_thread(database.stop)
     await asyncio.sleep(2)
     await asyncio.to_thread(database.start)
-    print(f"PostgreSQL restarted, {runs} runs: {dict(await one.ended(ids, 120))}")
+    return await one.ended(ids, 60)
 
 
 async def measure(options: argparse.Namespace, folder: Path) -> None:
@@ -290,7 +291,10 @@ async def measure(options: argparse.Namespace, folder: Path) -> None:
         async with llm_server() as (llm, url), server(folder, url, *several) as one:
             if options.kills:
                 await kill_processes(one, llm, options.kills)
-            await restart_postgres(one, database, options.runs)
+            states = Counter[str]()
+            for restart in range(options.restarts):
+                states += await restart_postgres(one, database, options.runs, restart)
+            print(f"PostgreSQL restarted {options.restarts} times, each under {options.runs} runs: {dict(states)}")
     finally:
         database.stop()
 
@@ -301,6 +305,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--restarts", type=int, default=10)
     options: Any = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(measure(options, Path(folder)))

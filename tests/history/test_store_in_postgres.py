@@ -130,7 +130,7 @@ def test_a_process_that_lost_a_run_changes_nothing_more(postgres: PostgresPlace)
     first = postgres.take(1)
     assert postgres.take(2) is None
     for seen in ([], [number]):
-        assert postgres.release_strays(1, [number], seen) == ({number}, {*seen}, 0)
+        assert postgres.release_strays(2, {}, seen) == ({number}, {*seen}, 0)
     second = postgres.take(2)
     assert first is not None and second is not None and (first.attempt, second.attempt) == (1, 2)
     past = replace(second.past, state="answered", answer="elm", usage=Usage())
@@ -144,6 +144,36 @@ def test_a_process_that_lost_a_run_changes_nothing_more(postgres: PostgresPlace)
     assert postgres.publish(history, [news(2)], [past]) == set()
     assert history.read(number, "ann").answer == "elm" and len(history.entries(number, "ann")) == 2
     assert postgres.take(1) is None and not postgres.news_since([(number, 0, 0)])
+
+
+def test_a_run_that_was_put_in_line_is_taken_back_by_the_process_that_does_it(postgres: PostgresPlace) -> None:
+    # As after PostgreSQL began again: process 2 could not see yet that process 1 is alive.
+    history = History(postgres)
+    number = history.begin(PastRun(Question("Which?"), owner="ann"))
+    with postgres.transaction() as tables:
+        tables.execute("INSERT INTO live (number, job) VALUES (?, ?)", (number, "{}"))
+    taken = postgres.take(1)
+    assert taken is not None and taken.attempt == 1
+    # Its own runs are no strays for want of a lock, but one that it does not know is.
+    assert postgres.release_strays(1, {number: 1}, [number]) == (set(), set(), 0)
+    assert postgres.release_strays(1, {}, []) == ({number}, set(), 0)
+    postgres.release_strays(2, {}, [number])
+    assert postgres.take(1, [number]) is None
+    postgres.release_strays(1, {number: 1}, [])
+    assert postgres.take(2) is None
+    over = replace(taken.past, state="answered", answer="elm", usage=Usage())
+    assert postgres.publish(history, [News(number, 1, 0, [], "{}")], [over]) == set()
+    assert history.read(number, "ann").answer == "elm"
+    # An attempt that another process has taken is not taken back.
+    other = history.begin(PastRun(Question("Which?"), owner="ann"))
+    with postgres.transaction() as tables:
+        tables.execute("INSERT INTO live (number, job) VALUES (?, ?)", (other, "{}"))
+    postgres.take(1)
+    postgres.leave(1)
+    second = postgres.take(2)
+    postgres.release_strays(1, {other: 1}, [])
+    assert second is not None and second.attempt == 2
+    assert postgres.publish(history, [News(other, 1, 0, [], "{}")], []) == {other}
 
 
 def test_only_what_is_new_of_runs_is_read_and_all_of_a_new_attempt(postgres: PostgresPlace) -> None:

@@ -56,8 +56,10 @@ ALIVE = 0x44656369
 """First number of the lock that each process holds while it lives; the second one is its own."""
 PROCESSES = f"""SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND classid = {ALIVE} AND objsubid = 2
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
-STRAY = f"process IS NOT NULL AND (process = ? AND number <> ALL(?) OR process NOT IN ({PROCESSES}))"
-"""Of a run: its process is dead, or is this one and does not know it."""
+STRAY = f"process IS NOT NULL AND CASE WHEN process = ? THEN number <> ALL(?) ELSE process NOT IN ({PROCESSES}) END"
+"""Of a run: its process is dead, or is this one and does not know it. This one is alive, though PostgreSQL was not."""
+TAKEN_BACK = """UPDATE live SET process = ? FROM json_populate_recordset(null::live, ?) AS own
+    WHERE live.process IS NULL AND live.number = own.number AND live.attempt = own.attempt"""
 MOST_IN_LINE = 10_000
 WAIT_SECONDS = 20.0
 MOST_CONNECTIONS = 8
@@ -265,16 +267,16 @@ class PostgresPlace:
                 return number, False, False
         return (row[0], True, row[1]) if row else None
 
-    def take(self, process: int) -> Taken | None:
-        """Take the next run that waits, for this process; None if there is none."""
+    def take(self, process: int, own: Sequence[int] = ()) -> Taken | None:
+        """Take the next run that waits, for this process; None if there is none. own: runs that it has."""
         statement = """UPDATE live SET process = ?, attempt = attempt + 1, state = '' WHERE number = (
-            SELECT number FROM live AS next WHERE process IS NULL AND (crowd IS NULL OR at_once >
+            SELECT number FROM live AS next WHERE process IS NULL AND number <> ALL(?) AND (crowd IS NULL OR at_once >
                 (SELECT count(*) FROM live AS other WHERE other.crowd = next.crowd AND other.process IS NOT NULL))
             ORDER BY before, number LIMIT 1) RETURNING number, job, attempt, traceparent"""
         with self.transaction() as tables:
             # One process at a time: else two could take the last place of a crowd.
             tables.execute("SELECT pg_advisory_xact_lock(?)", (LOCK + 1,))
-            while row := tables.execute(statement, (process,)).fetchone():
+            while row := tables.execute(statement, (process, [*own])).fetchone():
                 number, job, attempt, traceparent = row
                 run = tables.execute("SELECT run FROM run WHERE number = ?", (number,)).fetchone()
                 past = PAST_RUN.decode(run[0]) if run else None
@@ -298,15 +300,20 @@ class PostgresPlace:
         with self.reading() as tables:
             return int(tables.execute("SELECT count(*) FROM live WHERE process IS NULL").fetchone()[0])
 
-    def release_strays(self, process: int, own: Sequence[int], seen: Sequence[int]) -> tuple[set[int], set[int], int]:
+    def release_strays(
+        self, process: int, own: Mapping[int, int], seen: Sequence[int]
+    ) -> tuple[set[int], set[int], int]:
         """Put runs that no process does in line again, those that were ``seen`` so before.
 
-        Return all such runs, those that are in line now, and the number of processes. own: runs of this process.
+        Return all such runs, those that are in line now, and the number of processes. own: runs of this process, with
+        their attempt; one that another process put in line, and nobody took, is this one's again.
         """
         statement = f"""WITH stray AS (SELECT number, number = ANY(?) AS seen FROM live WHERE {STRAY} FOR UPDATE),
         freed AS (UPDATE live SET process = NULL WHERE number IN (SELECT number FROM stray WHERE seen))
         SELECT number, seen, pg_notify(?, '{{"line": 1}}') FROM stray"""
         with self.transaction() as tables:
+            attempts = [{"number": number, "attempt": attempt} for number, attempt in own.items()]
+            tables.execute(TAKEN_BACK, (process, json_text(attempts)))
             rows = tables.execute(statement, ([*seen], process, [*own], CHANNEL)).fetchall()
             (of_all,) = tables.execute(f"SELECT count(DISTINCT objid) FROM ({PROCESSES}) AS one").fetchone()
         return {number for number, *_ in rows}, {number for number, is_seen, _ in rows if is_seen}, of_all

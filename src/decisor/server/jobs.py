@@ -240,30 +240,31 @@ class ProcessLine:
         while True:
             await self.told_line.wait()
             self.told_line.clear()
-            while self.has_room and (taken := await asyncio.to_thread(self.place.take, self.process)):
+            # A run that this process has still is not done twice here: it is taken back, or lost first.
+            while self.has_room and (taken := await asyncio.to_thread(self.place.take, self.process, [*self.own])):
                 self.start(taken, Order.model_validate_json(taken.job))
 
     def start(self, taken: Taken, order: Order, prepared: Prepared | None = None) -> LiveRun:
         """Begin to do a run."""
-        before, live = self.own.get(taken.past.number), self.find_live(taken.past)
-        # This process may have an earlier attempt of it still.
-        if before is not None:
-            before.lose()
+        live = self.find_live(taken.past)
+        if own := self.own.get(taken.past.number):
+            # Put in line, and taken, before this process knew that it has the run: a look for strays finds a later one.
+            if taken.attempt > live.attempt:
+                own.lose()
+            return live
         live.past, live.given, live.pass_on = taken.past, taken.replies, None
         live.begin_anew(taken.attempt)
         own = self.own[taken.past.number] = Own(live, self.purchases)
         with continue_trace(taken.traceparent):
-            own.task = asyncio.create_task(self.carry_out(own, before, order, prepared))
+            own.task = asyncio.create_task(self.carry_out(own, order, prepared))
         self.doing.add(own.task)
         own.task.add_done_callback(self.doing.discard)
         return live
 
-    async def carry_out(self, own: Own, before: Own | None, order: Order, prepared: Prepared | None) -> None:
+    async def carry_out(self, own: Own, order: Order, prepared: Prepared | None) -> None:
         """Do one run, from its beginning to its end or to that of this process."""
         live = own.live
         try:
-            if before is not None and before.task is not None:
-                await asyncio.wait([before.task])
             live.watchers.add(own.news)
             if await self.decide(own, order, prepared):
                 await self.end(own)
@@ -275,10 +276,8 @@ class ProcessLine:
                 live.task.cancel()
                 await asyncio.wait([live.task])
             live.watchers.discard(own.news)
-            # Unless a later attempt of it is this process's too.
-            if self.own.get(live.past.number) is own:
-                del self.own[live.past.number]
-                self.runs.live.pop(live.id, None)
+            del self.own[live.past.number]
+            self.runs.live.pop(live.id, None)
             self.runs.wake(live)
             self.told_line.set()
 
@@ -334,7 +333,6 @@ class ProcessLine:
                 if one.number in lost:
                     logger.warning("run %s was taken over by another process", one.number)
                     own.lose()
-                # Its run may be of a later attempt now.
                 elif not own.is_lost:
                     own.live.written += len(one.entries)
                     # A run that ended meanwhile is in the next round.
@@ -347,7 +345,8 @@ class ProcessLine:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             # Seen twice: a process whose connection was cut has a new one by then, and a run that was put has begun.
-            own, release = list(self.own), self.place.release_strays
+            own = {number: one.live.attempt for number, one in self.own.items()}
+            release = self.place.release_strays
             strays, freed, processes = await asyncio.to_thread(release, self.process, own, list(seen))
             for number in freed:
                 logger.warning("run %s goes on in another process", number)
