@@ -162,8 +162,15 @@ def test_a_run_that_was_put_in_line_is_taken_back_by_the_process_that_does_it(po
     postgres.release_strays(1, {number: 1}, [])
     assert postgres.take(2) is None
     over = replace(taken.past, state="answered", answer="elm", usage=Usage())
+    postgres.reply(number, "query", 1, "yes")
+    postgres.keep_bought([(number, "key", "{}")])
+    assert postgres.replies(number) == {("query", 1): "yes"} and postgres.bought(number) == {"key": "{}"}
     assert postgres.publish(history, [News(number, 1, 0, [], "{}")], [over]) == set()
     assert history.read(number, "ann").answer == "elm"
+    # What comes after the end, as from a process that lost the run, is not kept for ever.
+    postgres.reply(number, "stop", 0, "")
+    postgres.keep_bought([(number, "key", "{}")])
+    assert not postgres.replies(number) and not postgres.bought(number)
     # An attempt that another process has taken is not taken back.
     other = history.begin(PastRun(Question("Which?"), owner="ann"))
     with postgres.transaction() as tables:

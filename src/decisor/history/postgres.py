@@ -419,8 +419,9 @@ class PostgresPlace:
         """Keep replies of LLMs: number of the run, key, and JSON."""
         with self.transaction(autocommit=True) as tables:
             rows = [{"number": number, "key": key, "reply": reply} for number, key, reply in replies]
-            insert_all = "INSERT INTO bought SELECT * FROM json_populate_recordset(null::bought, ?)"
-            tables.execute(f"{insert_all} ON CONFLICT DO NOTHING", [json_text(rows)])
+            # A process that lost a run may store one after the run's end, when nothing would delete it any more.
+            insert_all = "INSERT INTO bought SELECT new.* FROM json_populate_recordset(null::bought, ?) AS new"
+            tables.execute(f"{insert_all} JOIN live USING (number) ON CONFLICT DO NOTHING", [json_text(rows)])
 
     def keep_session(self, digest: str, session: str, ends: float) -> None:
         """Keep the session of a cookie, by its hash. Those that have ended are forgotten."""
@@ -456,7 +457,8 @@ def tell(tables: Tables, *messages: Mapping[str, object]) -> None:
 
 def store_reply(tables: Tables, number: int, kind: str, which: int, text: str) -> None:
     """Store what a person said to a run under way, and tell it."""
-    tables.execute("INSERT INTO reply VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (number, kind, which, text))
+    insert = "INSERT INTO reply SELECT number, ?, ?, ? FROM live WHERE number = ? ON CONFLICT DO NOTHING"
+    tables.execute(insert, (kind, which, text, number))
     tell(tables, {"reply": number})
 
 
