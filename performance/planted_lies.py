@@ -1,13 +1,13 @@
 """How many planted lies the check of answers objects to, and how many true answers.
 
     python performance/planted_lies.py [--n 2000] [--seed 1] [--set development|kept|last|fresh|second|third|
-        fourth|fifth|sixth|seventh|eighth|ninth] [--show 5]
+        fourth|fifth|sixth|seventh|eighth|ninth|tenth] [--show 5]
 
 True answers about rows of Northwind, Chinook and worlds of our own are written in many ways; each is told once more
 with one thing changed: a figure, unit, scale, rank, row, candidate, period, direction, runner-up or count. A lie is
 false by its making: the place that it stands in knows the true value and its rounding. Bars: 98 % of the lies
-objected to, at most 2 % of the true answers. Twelve sets of phrasings: one to build the check with, one kept back,
-one written last, nine written by somebody who had not seen the check.
+objected to, at most 2 % of the true answers. Thirteen sets of phrasings: one to build the check with, one kept back,
+one written last, ten written by somebody who had not seen the check.
 It wants the databases of ``decisions`` in $DECISOR_DATA (default ../shared/data).
 """
 
@@ -41,6 +41,7 @@ from planted import (
     answer_texts_second,
     answer_texts_seventh,
     answer_texts_sixth,
+    answer_texts_tenth,
     answer_texts_third,
 )
 from planted.answer_slots import KINDS, Lie, Phrasing, fits, tell_lies, write
@@ -60,8 +61,9 @@ SETS = {
     "seventh": answer_texts_seventh.TEXTS,
     "eighth": answer_texts_eighth.TEXTS,
     "ninth": answer_texts_ninth.TEXTS,
+    "tenth": answer_texts_tenth.TEXTS,
 }
-SEEN = SETS.keys() - {"ninth"}
+SEEN = SETS.keys() - {"ninth", "tenth"}
 """Sets whose misses the check was mended by."""
 
 
