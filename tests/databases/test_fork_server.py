@@ -157,6 +157,34 @@ async def test_where_nothing_is_forked_a_worker_is_started_as_it_was(
         assert (await worker.run("SELECT 1 AS x")).rows == ((1,),)
 
 
+async def test_a_worker_that_cannot_be_forked_is_an_error_in_words(shop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object) -> None:
+        raise OSError("no process could be forked")
+
+    monkeypatch.setattr(process, "start_forked", fail)
+    with pytest.raises(SetupError, match="did not open: no process could be started; is a limit"):
+        await Worker("sqlite", shop).start()
+
+
+async def test_a_worker_that_is_killed_before_it_is_asked_is_started_again(
+    shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = process.spawn
+    pids = list[int]()
+
+    async def kill_first(*given: object) -> process.Child:
+        child = await began("sqlite", False, 0.0)
+        pids.append(child.pid)
+        if len(pids) == 1:
+            os.kill(child.pid, signal.SIGKILL)
+            await child.gone
+        return child
+
+    monkeypatch.setattr(process, "spawn", kill_first)
+    async with working(shop) as worker:
+        assert (await worker.run("SELECT 1 AS x")).rows == ((1,),) and len(pids) == 2
+
+
 async def test_a_process_that_ends_at_once_is_gone() -> None:
     """Before its link is made or after: a module without ``main`` ends it."""
     start = process.worker_start()

@@ -508,11 +508,17 @@ class Worker:
             try:
                 try:
                     reply = await self._hello(limit)
-                except KilledOutside:
+                except (KilledOutside, RequestNotStarted):
                     reply = await self._hello(limit)
-            except (ToolError, RequestNotStarted, KilledOutside) as error:
-                why = "its worker ended" if CRASHED in str(error) else f"it did not within {limit:g} s"
-                raise self.failure(f"The {self.engine} database did not open: {why}.") from error
+            except (ToolError, RequestNotStarted, KilledOutside, OSError) as error:
+                match error:
+                    case OSError():
+                        why = "no process could be started; is a limit of processes or of memory reached?"
+                    case ToolError():
+                        why = "its worker ended." if CRASHED in str(error) else f"it did not within {limit:g} s."
+                    case _:
+                        why = "somebody outside ended its process, twice."
+                raise self.failure(f"The {self.engine} database did not open: {why}") from error
             finally:
                 if not self.opened and self.child and self.child.ended:
                     await self.child.end()

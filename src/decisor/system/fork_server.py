@@ -99,6 +99,7 @@ def send_to_server(request: ForkRequest, link: socket.socket, life: socket.socke
                 return server.send(request, link, life)
         if server is not None:
             server.control.close()
+            server.process.wait()  # its socket broke, so it is ending
         else:
             atexit.register(end_server, os.getpid())
         SERVERS[os.getpid()] = server = ForkServer.start()
