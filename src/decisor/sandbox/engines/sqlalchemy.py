@@ -601,7 +601,7 @@ OWN = {
         ),
     ),
 }
-"""Engines with a URL of their own; each was run on a real server."""
+"""Engines with a URL of their own; each was run on a real one."""
 
 
 @cache
