@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ FORMS: Sequence[Sequence[str]] = (
     (),
     ("--set", "uploadsClaim=uploads,dataClaim=data,environmentSecret="),
     ("--set", "postgres.enabled=false,replicas=5,workers=1"),
+    ("--set", "worker.replicas=3,serveArgs={--at-once=0}"),
 )
 
 
@@ -50,17 +52,22 @@ def options(words: Sequence[str]) -> set[str]:
     return {word.partition("=")[0] for word in words if word.startswith("--")}
 
 
+def words_of_template(name: str) -> list[str]:
+    lines = (CHART / "templates" / name).read_text("utf-8").splitlines()
+    return [line.strip().removeprefix("- ") for line in lines if line.strip().startswith("- --")]
+
+
 def known_options(name: str = "serve") -> set[str]:
     command = get_command(build_app([name])).commands[name]  # type: ignore[attr-defined]
     return {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
 
 
 def test_servers_are_started_with_options_that_there_are() -> None:
-    template = (CHART / "templates" / "decisor.yaml").read_text("utf-8")
-    in_chart = [line.strip().removeprefix("- ") for line in template.splitlines() if line.strip().startswith("- --")]
-    words = [*COMPOSE["services"]["decisor"]["command"], *VALUES["args"], *in_chart]
+    for_both = [*VALUES["args"], *words_of_template("_process.tpl")]
+    words = [*COMPOSE["services"]["decisor"]["command"], *for_both, *words_of_template("decisor.yaml")]
     assert {"--store", "--workers", "--users", "--no-files", "--log"} <= options(words) <= known_options()
     worker = COMPOSE["services"]["worker"]
+    assert options(for_both) == options(worker["command"]) and not words_of_template("worker.yaml")
     assert worker["entrypoint"] == ["decisor", "worker"] and options(worker["command"]) <= known_options("worker")
     # A worker has the data, LLMs and users of the server.
     assert set(worker["command"]) == {
@@ -89,6 +96,13 @@ def test_a_store_is_named_by_a_file_of_services(tmp_path: Path, monkeypatch: pyt
         with place.transaction() as tables:
             assert tables.execute("SELECT current_database()").fetchone() == (name,)
         place.close()
+        # A worker is asked whether it reaches the store, by what its image has.
+        pod = yaml.safe_load(re.sub(r".*{{.*", "", (CHART / "templates" / "worker.yaml").read_text("utf-8")))
+        (worker,) = pod["spec"]["template"]["spec"]["containers"]
+        python, *probe = worker["readinessProbe"]["exec"]["command"]
+        assert python == "python3" and subprocess.run([sys.executable, *probe], timeout=60).returncode == 0
+        monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "none.conf"))
+        assert subprocess.run([sys.executable, *probe], timeout=60, stderr=subprocess.PIPE).returncode == 1
 
 
 def test_the_linter_of_container_files_finds_nothing() -> None:
@@ -109,14 +123,22 @@ def test_helm_and_the_schemas_of_kubernetes_accept_the_chart(form: Sequence[str]
     (tmp_path / "all.yaml").write_text(manifests, "utf-8")
     check(validator, "--strict", tmp_path / "all.yaml")
     parts = [part for part in yaml.safe_load_all(manifests) if part]
-    (server,) = [part for part in parts if part["kind"] == "Deployment"]
-    pod = server["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    assert options(container["args"]) <= known_options()
-    # What is mounted is a volume, and no secret stands in the manifest.
-    assert {one["name"] for one in container["volumeMounts"]} == {one["name"] for one in pod["volumes"]}
-    assert [one["name"] for one in container["env"]] == ["PGSERVICEFILE"]
-    assert ("--no-files" in container["args"]) == (form != FORMS[1])
+    server, worker = (part["spec"] for part in parts if part["kind"] == "Deployment")
+    for deployment, command in ((server, "serve"), (worker, "worker")):
+        pod = deployment["template"]["spec"]
+        (container,) = pod["containers"]
+        assert options(container["args"]) <= known_options(command)
+        # What is mounted is a volume, and no secret stands in the manifest.
+        assert {one["name"] for one in container["volumeMounts"]} == {one["name"] for one in pod["volumes"]}
+        assert [one["name"] for one in container["env"]] == ["PGSERVICEFILE"]
+        assert container["resources"] == VALUES["resources"]
+    served, worked = (one["template"]["spec"]["containers"][0] for one in (server, worker))
+    own = {"args", "command", "name", "ports", "livenessProbe", "readinessProbe", "startupProbe"}
+    assert all(worked[name] == served[name] for name in served.keys() - own)
+    assert server["template"]["spec"]["volumes"] == worker["template"]["spec"]["volumes"]
+    assert worked["command"] == ["decisor", "worker"] and set(worked["args"]) < set(served["args"])
+    assert (worker["replicas"], "--at-once=0" in served["args"]) == ((3, True) if form == FORMS[3] else (0, False))
+    assert ("--no-files" in served["args"]) == (form != FORMS[1])
     assert [part["kind"] for part in parts if part["kind"] == "StatefulSet"] == ["StatefulSet"] * (form != FORMS[2])
     for service in (part for part in parts if part["kind"] == "Service"):
         selected = [one for one in parts if labels_of(one).items() >= service["spec"]["selector"].items()]

@@ -338,6 +338,7 @@ def find_ranking_step(steps: Sequence[Step], ranking: Ranking | None) -> set[int
 
 
 def cited_rows(step: Step, cited: Collection[str]) -> list[Record]:
+    """Return the records of a step that the decision cites."""
     return [record for record in step.observation.records if record.id in cited]
 
 

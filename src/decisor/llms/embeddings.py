@@ -68,7 +68,7 @@ class EndpointEmbedder:
         return np.asarray(vectors / np.where(lengths == 0, 1, lengths), np.float32)
 
     def close(self) -> None:
-        """Close the connections and their thread."""
+        """Close the connections to the endpoint and their thread."""
         if self._loop is not None:
             asyncio.run_coroutine_threadsafe(self.endpoint.close(), self._loop).result()
             self._loop.call_soon_threadsafe(self._loop.stop)

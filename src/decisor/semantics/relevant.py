@@ -211,7 +211,8 @@ class DefinitionsTool:
     """All definitions, to tell the file of each."""
     name: str = NAME
 
-    def names(self) -> str:
+    def format_input(self) -> str:
+        """Return the input that asks for all definitions."""
         return "\n".join(section_title(one) for one in self.definitions)
 
     def describe(self) -> str:

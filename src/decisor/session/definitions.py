@@ -208,7 +208,7 @@ class Meaning:
         tool = DefinitionsTool(definitions, tuple(self.files.values()))
         # The toolbox counts on with the run's own counter, so that ids of definitions and of rows never meet.
         try:
-            observation = await run.using(env=Toolbox([tool], env.counter)).act(Action(NAME, tool.names()))
+            observation = await run.using(env=Toolbox([tool], env.counter)).act(Action(NAME, tool.format_input()))
         except BudgetExceeded:
             return []
         return list(observation.records)

@@ -211,7 +211,7 @@ class TextColumns:
         return [str(text).strip(SPACES) for (text,) in self.db.execute(texts).fetchall()]
 
     def example(self, column: str, condition: str, value: str = "x") -> str | None:
-        """Return the first of the texts ``x`` that meet a condition, None if none does; words for no value are none."""
+        """Return the first text ``x`` that meets a condition, None without one; words for no value are none."""
         texts = sql_texts(self.table, column)
         row = self.db.execute(f"SELECT min({value}) FROM {texts} WHERE {condition}").fetchone()
         return None if row is None or row[0] is None else str(row[0])

@@ -152,7 +152,7 @@ class AskedQuestion:
         return tuple(PROPER_NAME.findall(self.unquoted))
 
     def rewrite(self, number: float) -> set[float]:
-        """Return the numbers by which the rules write a number: "of 2012 refers to Between 201201 and 201212"."""
+        """Return the numbers that the question's rules put for one: "of 2012 refers to Between 201201 and 201212"."""
         clauses = [(numbers_in_text(head), numbers_in_text(body)) for head, body in self.relevant_clauses]
         return {rewritten for head, body in clauses if number in head for rewritten in body}
 

@@ -140,7 +140,7 @@ class Pitfalls:
         return frozenset(full.name for full, table in self.tables.items() if table.view or full.schema)
 
     async def _catalog(self, tree: Expr) -> Catalog:
-        """Return the catalog; read it from the database once a statement needs it.
+        """Return the catalog of views and tables; read it once a statement needs it.
 
         If some rows or columns are hidden from the reader, no view is followed, as its text may tell of them.
         """

@@ -399,6 +399,7 @@ def bench_for_technique(bench: Bench, technique: str) -> Bench:
 
 
 def row_key(key: Key) -> RowKey:
+    """Return the row of the report that a case counts in."""
     benchmark, _, technique, model, _ = key
     return benchmark, technique, model
 

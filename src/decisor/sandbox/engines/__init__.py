@@ -1,8 +1,8 @@
 """The engines by name, and the engine that a URL names.
 
 To add an engine: a file here with its ``ENGINE``, and its name in ``NAMES``. One that SQLAlchemy reads needs no file:
-see ``OWN`` in ``sqlalchemy.py``. One table of schemes for SQL and graphs comes from the engines' own descriptions. Only
-the driver that is needed is imported.
+see ``PARSERS``, ``WAREHOUSES`` and ``OWN`` in ``sqlalchemy.py``. One table of schemes for SQL and graphs comes from the
+engines' own descriptions. Only the driver that is needed is imported.
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ SYSTEM = word_set(
     """information_schema pg_catalog pg_toast mysql performance_schema sys system temp ndbinfo sysibm syscat sysstat
     guest xdb ctxsys mdsys outln wmsys"""
 )
-"""Schemas that hold no data of their own."""
+"""Schemas that hold no data of their own, of any dialect."""
 ONE_SCHEMA = ("mysql", "mariadb", "doris", "starrocks", "singlestoredb", "clickhouse", "hive", "impala")
 """Where a schema is a database, and others are somebody else's."""
 
@@ -601,7 +601,7 @@ OWN = {
         ),
     ),
 }
-"""Those with a URL of their own."""
+"""Engines with a URL of their own; each was run on a real one."""
 
 
 @cache
