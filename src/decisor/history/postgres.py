@@ -336,7 +336,7 @@ class PostgresPlace:
         self.drop_traces(dropped)
 
     def publish(self, history: History, news: Sequence[News], ends: Sequence[PastRun]) -> set[int]:
-        """Store what is new of runs, and tell it; return the runs that another process has taken over.
+        """Store what is new of runs, and notify the other processes; return the runs that one of them has taken over.
 
         ends: those of the runs that are over, with their ends.
         """
