@@ -336,7 +336,7 @@ class PostgresPlace:
         self.drop_traces(dropped)
 
     def publish(self, history: History, news: Sequence[News], ends: Sequence[PastRun]) -> set[int]:
-        """Store what is new of runs, and notify the other processes; return the runs that one of them has taken over.
+        """Store what is new of runs, and notify the other processes; return those that one of them took over.
 
         ends: those of the runs that are over, with their ends.
         """
