@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 import pwd
 import random
@@ -307,6 +308,8 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--restarts", type=int, default=10)
     options: Any = parser.parse_args()
+    # It would tell each reply that a killed process did not read.
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(measure(options, Path(folder)))
 
