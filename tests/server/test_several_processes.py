@@ -153,6 +153,24 @@ def test_a_run_is_stopped_at_another_server(pair: tuple[Served, Served]) -> None
     assert one.ended(id)["state"] == "stopped"
 
 
+def test_what_is_said_while_a_server_hears_nothing_comes_to_its_runs(pair: tuple[Served, Served], store: str) -> None:
+    import psycopg
+
+    one, other = pair
+    allowed, stopped = (one.ask(approve=True)["id"] for _ in range(2))
+    for id in (allowed, stopped):
+        other.until(lambda: other.run(id), lambda run: bool(run["approvals"]))  # noqa: B023
+    with psycopg.connect(store, autocommit=True) as connection:
+        listening = "query LIKE 'LISTEN%' AND datname = current_database()"
+        cut = connection.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {listening}")
+        assert cut.fetchall() == [(True,), (True,)]
+    # A server hears again after a second.
+    assert other.client.post(f"/api/runs/{allowed}/approvals/1", json={"allow": True}).status_code == 200
+    assert other.client.post(f"/api/runs/{stopped}/stop", json={}).status_code == 200
+    assert one.ended(allowed)["result"]["answer"] == "elm"
+    assert one.ended(stopped)["state"] == "stopped"
+
+
 def test_a_server_without_places_leaves_its_runs_to_others(store: str, tmp_path: Path, llm: SlowLLM) -> None:
     with site(store, tmp_path / "a", llm, at_once=0) as front:
         id = front.ask()["id"]

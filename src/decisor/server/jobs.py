@@ -447,6 +447,8 @@ class ProcessLine:
                 # What was told before this connection was open is read now.
                 self.sessions.by_digest.clear()
                 await self.refresh(*(live.past.number for live in self.runs.live.values()))
+                for number in [*self.own]:
+                    await self.give(number)
                 async for notice in connection.notifies():
                     try:
                         await self.act(json.loads(notice.payload))
