@@ -101,6 +101,24 @@ async def test_a_limit_that_is_null_keeps_nobody_out_by_never_and_is_told(tmp_pa
     assert told in format_ranking(ranking)
 
 
+NAN = LIMITED.replace("(SELECT max(price) FROM offer WHERE price < 0)", "CAST('inf' AS DOUBLE) - CAST('inf' AS DOUBLE)")
+
+
+@pytest.mark.parametrize("must", ["cost <= most", "cost >= most", "most >= cost", "cost BETWEEN most AND 99"])
+async def test_what_is_not_a_number_meets_no_limit(must: str, tmp_path: Path) -> None:
+    # To DuckDB it is above every number.
+    async with opened(tmp_path, f'{NAN}must = "{must}"', OFFERS) as model:
+        assert model.outcomes().broken.all()
+        assert "is NULL for Cedar" in format_ranking(rank_model(model))
+
+
+async def test_what_is_not_a_number_keeps_nobody_out_by_never_and_is_told(tmp_path: Path) -> None:
+    async with opened(tmp_path, f'{NAN}never = "most > cost"', OFFERS) as model:
+        ranking = rank_model(model)
+    assert ranking.options[0].name == "Cedar"
+    assert "rule.most: most > cost is NULL for Cedar in the row cost 9, most NaN" in format_ranking(ranking)
+
+
 async def test_a_missing_cell_of_a_candidate_that_is_ruled_out_is_in_its_reason(tmp_path: Path) -> None:
     text = f'{CHEAPEST}[rule.most]\nrows = "pick"\nmust = "price <= 12"\nbecause = "{{name}} is dear"'
     async with opened(tmp_path, text, OFFERS) as model:

@@ -65,9 +65,12 @@ def compare_ranking(case: Case, model: OpenModel, truth: Truth) -> None:
     assert ranking.ties == tuple(
         one.name for one in ranking.options if one.outcome == pytest.approx(float(truth.best), abs=1e-9)
     )
-    # The lead is over the first that is not as good, where the ranking holds one.
-    worse = [value for value in values if value != truth.best] if len(ranking.ties) < len(ranking.options) else []
+    # The lead is over the first choice that is not as good, where the ranking holds one: a point that is worse by its
+    # other variables alone is the same choice.
+    tied = {name_of(case, point) for point in truth.points}
+    worse = [case.value(point) for point in points if name_of(case, point) not in tied]
     following = min(worse, default=None) if case.goal == "min" else max(worse, default=None)
+    following = following if len(ranking.ties) < len(ranking.options) else None
     assert ranking.lead == (None if following is None else pytest.approx(float(abs(following - truth.best))))
 
 

@@ -32,6 +32,7 @@ from decisor.decision_models.worker.execution import (
 from decisor.decision_models.worker.inputs import Results
 from decisor.decision_models.worker.lift import Unfit
 from decisor.decision_models.worker.program import (
+    NAN,
     NEAR,
     ModelStatements,
     Statement,
@@ -413,6 +414,7 @@ def connect_machine(url: str, caps: Caps) -> Machine:
     db = duckdb.connect(config={**duckdb_connection_settings(caps.memory_mb), "threads": threads})
     load_model_tables(db, tables, [column.name for column in model.inputs])
     db.execute(NEAR)
+    db.execute(NAN)
     apply_corrections(db, model.corrections)
     # Otherwise DuckDB takes the name of an unknown table for a variable of Python.
     db.execute("SET python_enable_replacements = false")

@@ -58,6 +58,7 @@ AND abs(TRY_CAST(a AS DOUBLE) - TRY_CAST(b AS DOUBLE))
     <= 1e-9 * greatest(abs(TRY_CAST(a AS DOUBLE)), abs(TRY_CAST(b AS DOUBLE)))"""
 """Whether two numbers are one but for rounding, where one is a DOUBLE: 0.1 + 0.2 and 0.3. Whole numbers, decimals,
 dates and texts are compared as they are."""
+NAN = "CREATE MACRO __nan(a) AS typeof(a) IN ('DOUBLE', 'FLOAT') AND isnan(TRY_CAST(a AS DOUBLE))"
 FACTOR = "__factor"
 """A parameter that the machine has a value for in each trial."""
 
@@ -146,12 +147,12 @@ def statement(part: str, tree: exp.Expr, parameters: Mapping[str, Value]) -> Sta
 
 
 def compare_within_rounding(statement: Statement, with_condition: bool = False) -> Statement:
-    """Compare numbers within rounding, so that a load of 0.1 + 0.2 is not above a limit of 0.3.
+    """Compare numbers within rounding, so that a load of 0.1 + 0.2 is not above a limit of 0.3; with NaN it is NULL.
 
     with_condition: the outermost WHERE compares two columns as numbers, not as keys.
 
     >>> compare_within_rounding(parse_query("rule", "SELECT 1 FROM t WHERE a > 0.3", {})).tree.sql("duckdb")
-    'SELECT 1 FROM t WHERE (a > 0.3 AND NOT __NEAR(a, 0.3))'
+    'SELECT 1 FROM t WHERE CASE WHEN __NAN(a) THEN NULL ELSE (a > 0.3 AND NOT __NEAR(a, 0.3)) END'
     """
     tree = statement.tree.copy()
     # BETWEEN becomes two comparisons, for each of its ends has a tolerance of its own.
@@ -171,7 +172,11 @@ def compare_within_rounding(statement: Statement, with_condition: bool = False) 
             continue
         near = exp.Anonymous(this="__near", expressions=[one.this.copy(), one.expression.copy()])
         strict = isinstance(one, exp.GT | exp.LT | exp.NEQ)
-        one.replace(exp.paren(exp.and_(one.copy(), exp.not_(near)) if strict else exp.or_(one.copy(), near)))
+        test = exp.paren(exp.and_(one.copy(), exp.not_(near)) if strict else exp.or_(one.copy(), near))
+        # To DuckDB NaN is above every number: it would meet each lower limit.
+        sides = [side for side in (one.this, one.expression) if side.find(exp.Column) and not side.find(exp.Query)]
+        nan = [exp.Anonymous(this="__nan", expressions=[side.copy()]) for side in sides]
+        one.replace(exp.case().when(exp.or_(*nan), exp.null()).else_(test) if nan else test)
     return replace(statement, tree=tree)
 
 
@@ -380,7 +385,9 @@ class ModelStatements:
     def judging_nothing(self, model: DecisionModel) -> ModelStatements:
         """Return the statements with, for each rule of rows, those that its condition does not judge."""
         rules = {
-            one.name: parse_query(f"rule.{one.name}.{one.form}", write_unjudged_rows(one), model.parameters)
+            one.name: compare_within_rounding(
+                parse_query(f"rule.{one.name}.{one.form}", write_unjudged_rows(one), model.parameters), True
+            )
             for one in model.tested
             if one.rows
         }
