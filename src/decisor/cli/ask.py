@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decisor.cli.definitions import login_name
-from decisor.cli.output import Exit, exit_of, output_console, print_folder_file, print_json, progress_console
+from decisor.cli.output import UNWRAPPED, Exit, error_console, exit_of, output_console, print_folder_file, print_json
 from decisor.cli.request_options import OPTIONS, takes_request
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
@@ -231,7 +231,8 @@ def ask_and_print(
         print_json(result.to_dict())
         return result
     out = output_console()
-    with LiveView(progress_console(out)) as view:
+    # A file or a pipe gets the result alone.
+    with LiveView(out if out.is_terminal else error_console(UNWRAPPED)) as view:
         # A pipe gets whole lines, not texts that are still being written.
         hears_text = view.hear_text if view.console.is_terminal else None
         attached = replace(attached, on_event=view.hear, on_text=hears_text)

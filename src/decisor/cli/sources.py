@@ -10,7 +10,7 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -68,7 +68,7 @@ def index_command(
     if isinstance(place, Connection):
         print_folder_file(config)
     request = IndexRequest(place, out, language, dense, embed, form, table or (), fresh)
-    report = build_or_update_index(request, partial(show_index_progress, quiet=as_json))
+    report = build_or_update_index(request, partial(IndexBar, quiet=as_json))
     changes, reading = report.changes, report.reading
     summary: dict[str, Any] = {
         "kept" if name == "unchanged" else name: value for name, value in asdict(changes).items()
@@ -84,25 +84,16 @@ def index_command(
         raise typer.Exit(Exit.FAILED)
 
 
-def show_index_progress(reading: FolderReader | None, quiet: bool) -> AbstractContextManager[Progress]:
-    """Return a bar on standard error: bytes read, documents, passages.
-
-    It shows nothing if standard error is no terminal.
-    """
-    if quiet or not sys.stderr.isatty():
-        return nullcontext(lambda key, passages: None)
-    return IndexBar(reading)
-
-
 class IndexBar:
-    """A progress bar that ``update`` tells of each document."""
+    """A bar on standard error, if that is a terminal: bytes read, documents, passages."""
 
-    def __init__(self, reading: FolderReader | None) -> None:
+    def __init__(self, reading: FolderReader | None, quiet: bool) -> None:
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
         columns = (SpinnerColumn(), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
         self.reading, self.documents = reading, 0
-        self.progress = Progress(*columns, console=error_console(), transient=True, refresh_per_second=5)
+        off = quiet or not sys.stderr.isatty()
+        self.progress = Progress(*columns, console=error_console(), transient=True, refresh_per_second=5, disable=off)
 
     def __enter__(self) -> Progress:
         self.progress.start()
@@ -226,13 +217,11 @@ def load_graph_command(
 @contextmanager
 def show_graph_progress(quiet: bool) -> Iterator[GraphWriteProgress]:
     """Show a progress bar on standard error if that is a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda what, done, total: None
-        return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (BarColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=error_console(), transient=True, refresh_per_second=5) as lines:
+    off = quiet or not sys.stderr.isatty()
+    with Progress(*columns, console=error_console(), transient=True, refresh_per_second=5, disable=off) as lines:
         task = lines.add_task("reading", total=None)
 
         def hear(what: str, done: int, total: int) -> None:

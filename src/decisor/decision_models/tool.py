@@ -244,7 +244,9 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
         "effects", {"candidate": candidates.places[middle]}, 60
     ).rows:
         what = [f"{int(str(number)):,} {verb}" for number, verb in ((gone, "go"), (come, "come")) if number]
-        examples = " -> ".join(format_row_cells(row) for row in (first_gone, first_come) if row)
+        examples = " -> ".join(
+            format_cells(row) if isinstance(row, dict) else str(row) for row in (first_gone, first_come) if row
+        )
         rows_in_all = format_count(int(str(rows)), "row")
         yield (
             f"For {name} it changes {table} ({rows_in_all}): {' and '.join(what) or 'nothing'}"
@@ -295,10 +297,6 @@ def show_certainty(model: OpenModel) -> Iterator[str]:
     ]
     more = f" and {len(unused) - SHOWN} more" if len(unused) > SHOWN else ""
     yield f"In no statement: {', '.join(unused[:SHOWN]) or 'no column of these tables'}{more}."
-
-
-def format_row_cells(row: object) -> str:
-    return format_cells(row) if isinstance(row, dict) else str(row)
 
 
 def join_sql_lines(sql: str) -> str:

@@ -63,7 +63,7 @@ from decisor.trace.events import (
     UsedFile,
     events_of,
 )
-from decisor.types import Action, Decision, Evidence, Observation, Question, Ranking, Record, RuleTest, Step, Usage
+from decisor.types import Action, Decision, Evidence, Observation, Question, Ranking, Record, Step, Usage
 
 SURE = 0.95
 """The share of trials in which the best stays in front, below which that is an open point."""
@@ -383,6 +383,7 @@ def content_of(entries: Sequence[TraceEntry], by: str = "") -> Content:
     decision = decisions[-1] if decisions else NO_DECISION
     steps = collect_steps(entries)
     behind = find_supporting_steps(steps, decision)
+    ranking_steps = steps_of_ranking(steps, decision)
     origin, request = start.provenance, request_of(start, by)
     content = Content(
         request=request,
@@ -400,8 +401,8 @@ def content_of(entries: Sequence[TraceEntry], by: str = "") -> Content:
             for one in events_of(entries, MeaningChoice)
         ),
         alternatives=find_alternatives(decision, steps),
-        rules=collect_rule_tests(steps, decision),
-        evidence=grounds_of(decision, behind, steps_of_ranking(steps, decision)),
+        rules=tuple(rule for step in ranking_steps for rule in step.observation.rules),
+        evidence=grounds_of(decision, behind, ranking_steps),
         model=origin.model,
         means=means_of(entries, start),
         data=Data(origin.sources, origin.tables, origin.deny_tables),
@@ -457,11 +458,6 @@ def find_alternatives(decision: Decision, steps: Sequence[Step]) -> Ranking | No
 
 def steps_of_ranking(steps: Sequence[Step], decision: Decision) -> list[Step]:
     return [steps[at] for at in find_ranking_step(steps, decision.ranking)]
-
-
-def collect_rule_tests(steps: Sequence[Step], decision: Decision) -> tuple[RuleTest, ...]:
-    """Return the rule tests on the best of the ranking."""
-    return tuple(rule for step in steps_of_ranking(steps, decision) for rule in step.observation.rules)
 
 
 def grounds_of(decision: Decision, behind: Sequence[Step], ranking: Sequence[Step]) -> Grounds:
@@ -549,10 +545,6 @@ class PastStep:
     """Digest of all rows that it brought, '' if not known."""
     ranks: bool = False
     """Whether it computed the alternatives."""
-
-
-def restore_question(content: Content) -> Question:
-    return Question(content.request.question, content.request.rules, content.request.goal)
 
 
 def decision_of(content: Content) -> Decision:

@@ -307,7 +307,9 @@ def draft_graph_of_database(tables: Sequence[TableInfo], rows: Mapping[str, Sour
     targets = {link.table for some in links.values() for link in some}
     # A join table that others refer to has to be a node.
     joins = {table.name for table in tables if is_join_table(table, links[table.name]) and table.name not in targets}
-    labels = labels_of_tables(tables)
+    # A table is labelled by its name without the schema, unless another table has the same name.
+    names = Counter(table.bare.lower() for table in tables)
+    labels = {table.name: table.bare if names[table.bare.lower()] == 1 else table.name for table in tables}
     draft = GraphDraft()
     first: dict[str, int] = {}
     for table in tables:
@@ -355,12 +357,6 @@ def find_foreign_keys(table: TableInfo, tables: Mapping[str, TableInfo], guess: 
 def is_join_table(table: TableInfo, links: Sequence[ForeignKey]) -> bool:
     """Return whether a table has two foreign keys, and no primary key apart from their columns."""
     return len(links) == 2 and {column.name for column in table.key_columns} <= {*links[0].columns, *links[1].columns}
-
-
-def labels_of_tables(tables: Sequence[TableInfo]) -> dict[str, str]:
-    """Return the label of each table: its name without the schema, unless another table has the same name."""
-    names = Counter(table.bare.lower() for table in tables)
-    return {table.name: table.bare if names[table.bare.lower()] == 1 else table.name for table in tables}
 
 
 def properties_of_row(rows: SourceTable, row: Sequence[Value], hidden: set[str]) -> dict[str, Value]:

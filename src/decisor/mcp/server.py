@@ -505,20 +505,14 @@ async def serve_mcp(
         serving = McpService(pool, request, history, Places(at_once))
         async with open_tool_server(serving) as server:
             if listening is None:
+                # Input is read in a thread that nothing waits for, so that a signal ends us at once.
+                lines = cast("AsyncFile[str]", lines_of_stdin())
                 with cancel_on_sigterm():
-                    await serve_stdio(server)
+                    async with stdio_server(stdin=lines) as (reading, writing):
+                        inside = server._lowlevel_server
+                        await inside.run(reading, writing, inside.create_initialization_options())
                 return
             await serve_http(server, listening)
-
-
-async def serve_stdio(server: Server) -> None:
-    """Serve over standard input and output until input ends.
-
-    Input is read in a thread that nothing waits for, so that a signal ends us at once.
-    """
-    async with stdio_server(stdin=cast("AsyncFile[str]", lines_of_stdin())) as (reading, writing):
-        inside = server._lowlevel_server
-        await inside.run(reading, writing, inside.create_initialization_options())
 
 
 async def lines_of_stdin() -> AsyncIterator[str]:

@@ -34,7 +34,6 @@ from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from fastapi.responses import Response as ResponsesResponse
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from decisor.errors import Error, LLMError, OutageError, SetupError, ToolError
@@ -376,7 +375,8 @@ def make_app(state: AppState, routers: Sequence[APIRouter] = ()) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=FAULTS,
-        generate_unique_id_function=operation_id_of,
+        # Names for generated clients.
+        generate_unique_id_function=lambda route: "_".join([*map(str, route.tags), route.name]).replace(" ", "_"),
     )
     app.state.decisor, app.state.page = state, read_page()
     for router in (
@@ -426,11 +426,6 @@ def guarded_app(serving: ServerSettings, routers: Sequence[APIRouter] = ()) -> t
     inside = ("/api/", "/metrics")
     guard = RequestGuard(app, hosts, serving.users, ENTER, inside, "/api/session", state.cookie, files)
     return CountedRequests(guard, metrics) if metrics else guard, state
-
-
-def operation_id_of(route: APIRoute) -> str:
-    """Return the name of a route for generated clients."""
-    return "_".join([*map(str, route.tags), route.name]).replace(" ", "_")
 
 
 def fault_response(status: int, text: str) -> JSONResponse:

@@ -405,7 +405,9 @@ async def list_runs(
     past = await state.runs.past(user, search, most, number)
     live = state.runs.live
     lines = [run_line_of(live[str(one.number)]) if str(one.number) in live else line_of_past(one) for one in past]
-    words, unkept = search.casefold().split(), [] if number else state.runs.unkept_of(user)
+    # Runs that the history does not have stand on the first page.
+    unkept = [one for one in live.values() if not (number or one.past.number) and one.past.owner == user.name]
+    words = search.casefold().split()
     others = [run_line_of(one) for one in unkept if all(word in searchable_text(one.past) for word in words)]
     return RunList(runs=tuple([*reversed(others), *lines][:most]))
 

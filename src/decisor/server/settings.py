@@ -229,7 +229,3 @@ class Watchers:
             if watcher.owner == name:
                 watcher.news[live.id] = live
                 watcher.changed.set()
-
-    def wake_all(self) -> None:
-        for watcher in self.everybody:
-            watcher.changed.set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -84,7 +83,8 @@ def build_or_update_index(
                 return IndexReport(changes, reading, size)
             out = Path(request.out)
             changes = update_index(documents, out, about, embedder, request.fresh, progress, may_be_empty=False)
-    return IndexReport(changes, reading, folder_size_bytes(out))
+    size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+    return IndexReport(changes, reading, size)
 
 
 @contextmanager
@@ -159,7 +159,3 @@ async def read_row_documents(request: IndexRequest) -> list[SourceDocument]:
         return await read_table_documents(tool, request.tables, request.form)
     finally:
         await tool.close()
-
-
-def folder_size_bytes(folder: Path) -> int:
-    return sum((Path(at) / name).stat().st_size for at, _, names in os.walk(folder) for name in names)

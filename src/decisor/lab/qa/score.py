@@ -156,14 +156,6 @@ def exact(answer: str, case: Case) -> bool:
     return answers.em(answer, case.gold) == 1
 
 
-def contains_gold(answer: str, case: Case) -> bool:
-    return answers.acc(answer, case.gold) == 1
-
-
-def is_close_to_gold(answer: str, case: Case) -> bool:
-    return answers.is_near_answer(answer, case.gold[0])
-
-
 def equals_main_gold(answer: str, case: Case) -> bool:
     """Return whether an answer equals the main accepted answer.
 

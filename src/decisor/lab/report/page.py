@@ -35,7 +35,6 @@ from decisor.lab.report.document import (
     ReportDiff,
     figure_table,
     metric_cell,
-    number_techniques,
     render_results,
 )
 from decisor.lab.statistics import STATES, ComparedSide, PairedComparison, SummaryRow
@@ -299,7 +298,9 @@ def render_page_head(report: Report, style: str, script: str) -> Html:
 
 
 def render_page_body(report: Report, compared: bool) -> Html:
-    numbers = number_techniques(report)
+    # The number of a technique is its colour and shape everywhere on the page.
+    names = dict.fromkeys(report.label_of_row(row) for one in report.benchmarks for row in one.rows)
+    numbers = {name: number for number, name in enumerate(names)}
     several = len(report.benchmarks) > 1
     links = [
         tag("a", one.name if several else "Results", href=f"#{section_anchor(one.name)}") for one in report.benchmarks
