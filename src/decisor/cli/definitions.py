@@ -60,9 +60,7 @@ def propose_definition_command(
         )
     else:
         whole = propose_definition(
-            file,
-            ApprovedExample(" ".join(question.split()[:6]), question, sql, answer, why=why),
-            by or login_name(),
+            file, ApprovedExample(" ".join(question.split()[:6]), question, sql, answer, why=why), by or login_name()
         )
     name = section_title(whole)
     print(f"{name} is proposed in {path_of_proposals(file)}. Approve it: decisor definitions approve {file} {name}")
@@ -92,10 +90,7 @@ def remove_definition_command(file: FileOf, name: NameOf) -> None:
 
 
 @app.command("list")
-def list_definitions_command(
-    file: FileOf,
-    as_json: JsonOf = False,
-) -> None:
+def list_definitions_command(file: FileOf, as_json: JsonOf = False) -> None:
     """List definitions and proposals with author, day and reason."""
     lines = list(list_definition_lines(file))
     if as_json:
@@ -175,8 +170,7 @@ def draft_definitions_command(
 
 @app.command("import")
 def import_manifest_command(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="semantic_manifest.json of dbt.")],
-    out: OutOf = None,
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="semantic_manifest.json of dbt.")], out: OutOf = None
 ) -> None:
     """Import dbt's semantic manifest and name everything left out."""
     from decisor.semantics.dbt import import_dbt_manifest

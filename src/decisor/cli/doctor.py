@@ -163,8 +163,7 @@ def part_lines(parts: Parts, there: dict[str, bool]) -> Iterator[str]:
 
 def command(
     db: Annotated[
-        str,
-        typer.Option("--db", metavar="URL", help="Database or graph to test: a URL, files or a connection."),
+        str, typer.Option("--db", metavar="URL", help="Database or graph to test: a URL, files or a connection.")
     ] = "",
     statements: Annotated[
         Path | None, typer.Option("--statements", help="JSON lines with a field `statement` to check.")
@@ -175,8 +174,7 @@ def command(
         typer.Option("--llm", metavar="MODEL[@URL]", help="The LLM to test, or none; with settings, as for ask."),
     ] = None,
     question: Annotated[
-        str,
-        typer.Option("--question", metavar="TEXT", help="Question to show its tables of --db for, with the cost."),
+        str, typer.Option("--question", metavar="TEXT", help="Question to show its tables of --db for, with the cost.")
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
 ) -> None:

@@ -326,10 +326,7 @@ def history_command(
     print_run_list(runs)
     if not runs:
         what = f" with {search!r}" if search else ""
-        print(
-            f"No saved runs{what} in {history.place.name}. Each decisor ask adds one.",
-            file=sys.stderr,
-        )
+        print(f"No saved runs{what} in {history.place.name}. Each decisor ask adds one.", file=sys.stderr)
 
 
 @app.command("mark")

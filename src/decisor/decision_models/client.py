@@ -212,12 +212,7 @@ class OpenModel:
         return self._trials([int(one) for one in candidates], {"changes": changes}, "factors", factors, seconds)
 
     def _trials(
-        self,
-        chosen: list[int],
-        wish: Mapping[str, object],
-        what: str,
-        each: Sequence[float],
-        seconds: float,
+        self, chosen: list[int], wish: Mapping[str, object], what: str, each: Sequence[float], seconds: float
     ) -> Outcomes:
         """Compute trials of candidates. what: "seeds" or "factors", the kind of ``each``."""
         count, progress = len(each), counter_of("trial")

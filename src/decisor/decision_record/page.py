@@ -39,13 +39,7 @@ from decisor.views.links import Anchors, anchors_of, figures_html
 from decisor.views.markup import Html, join, read_static, tag
 from decisor.views.page import html_document, run_page_style
 from decisor.views.rankings import plan_html
-from decisor.views.results import (
-    decision_html,
-    doubts_html,
-    evidence_table,
-    gain_chart_html,
-    list_doubts,
-)
+from decisor.views.results import decision_html, doubts_html, evidence_table, gain_chart_html, list_doubts
 from decisor.views.terminal import format_table_value, group_records
 
 
@@ -111,11 +105,7 @@ def list_model_parts(text: str) -> Iterator[tuple[str, str, str]]:
             f", in {one.unit}" if one.unit else "",
             f"; the books say {one.now:,}" if one.now is not None else "",
         )
-        yield (
-            "measure",
-            one.name,
-            f"{one.aim}{unit}{': ' * bool(one.part)}{' + '.join(one.part)}{books}",
-        )
+        yield ("measure", one.name, f"{one.aim}{unit}{': ' * bool(one.part)}{' + '.join(one.part)}{books}")
     for rule in model.rules:
         price = f" Breaking it costs {rule.price.price}." if rule.price else ""
         yield (

@@ -39,13 +39,7 @@ from starlette.exceptions import HTTPException
 from decisor.errors import Error, LLMError, OutageError, SetupError, ToolError
 from decisor.history.place import FolderPlace
 from decisor.history.postgres import Unreachable
-from decisor.server.connections import (
-    BACKLOG,
-    GRACE_SECONDS,
-    MOST_HEAD,
-    ProcessConnection,
-    make_connection_class,
-)
+from decisor.server.connections import BACKLOG, GRACE_SECONDS, MOST_HEAD, ProcessConnection, make_connection_class
 from decisor.server.identity import CALLBACK, LOGIN, LOGIN_SECONDS, Refusal
 from decisor.server.live import HistoryWriter
 from decisor.server.log import show_log
@@ -554,10 +548,7 @@ def run_web_processes(serving: ServerSettings, listening: socket.socket, count: 
 
 
 def run_web_server(
-    serving: ServerSettings,
-    listening: socket.socket,
-    ready: Callable[[], None],
-    routers: Sequence[APIRouter] = (),
+    serving: ServerSettings, listening: socket.socket, ready: Callable[[], None], routers: Sequence[APIRouter] = ()
 ) -> None:
     """Serve until Ctrl-C or SIGTERM. ``serving`` has the port of the socket; routers: of rooms above."""
     show_log(serving.log)

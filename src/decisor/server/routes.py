@@ -426,10 +426,7 @@ async def forget_run(id: str, state: CurrentState, user: CurrentUser) -> None:
 
 @runs_router.get("/runs/{id}/events", **describe_answer("events"))
 async def stream_run(
-    live: ReadableRun,
-    state: CurrentState,
-    after: After = 0,
-    last_event_id: Annotated[str, Header(max_length=20)] = "",
+    live: ReadableRun, state: CurrentState, after: After = 0, last_event_id: Annotated[str, Header(max_length=20)] = ""
 ) -> Response:
     """Send the events of a run, as server-sent events; docs/server.md describes each."""
     state.streams.check()

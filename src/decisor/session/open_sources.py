@@ -312,11 +312,7 @@ async def open_documents_for_reader(
 
 
 async def open_documents(
-    place: str,
-    name: str = PASSAGES,
-    limit: int = 10,
-    connection: Connection | None = None,
-    titles: bool = True,
+    place: str, name: str = PASSAGES, limit: int = 10, connection: Connection | None = None, titles: bool = True
 ) -> PassagesTool:
     """Open documents as a tool that finds passages.
 

@@ -485,12 +485,7 @@ def open_run(
         numbers = count(attached.earlier.last + 1 if attached.earlier else 1)
         env = Toolbox(tools, numbers, approve=attached.approve, row_values=row_values or RowValues())
         run = Run(
-            choice.llm or NoLLM(),
-            env,
-            Budget(request.limits),
-            trace,
-            calling=choice.calling,
-            asking=choice.asking,
+            choice.llm or NoLLM(), env, Budget(request.limits), trace, calling=choice.calling, asking=choice.asking
         )
         try:
             yield run

@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 
 def make_charts(
-    benchmark: str,
-    outcomes: Sequence[Outcome],
-    rows: Sequence[SummaryRow],
-    label: Callable[[ComparedSide], str],
+    benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[SummaryRow], label: Callable[[ComparedSide], str]
 ) -> tuple[Chart, ...]:
     """Return every plot for which the outcomes of one benchmark have data."""
     overall = [row for row in rows if not row.group and row.benchmark == benchmark]

@@ -29,14 +29,7 @@ from decisor.lab.report.charts import (
     format_short_number,
     spell_out_name,
 )
-from decisor.lab.report.document import (
-    BenchmarkReport,
-    Report,
-    ReportDiff,
-    figure_table,
-    metric_cell,
-    render_results,
-)
+from decisor.lab.report.document import BenchmarkReport, Report, ReportDiff, figure_table, metric_cell, render_results
 from decisor.lab.statistics import STATES, ComparedSide, PairedComparison, SummaryRow
 from decisor.system.serialization import finite_json_value, json_value
 from decisor.system.wording import format_count
@@ -160,13 +153,7 @@ def render_failures(one: BenchmarkReport, report: Report) -> Html:
     }
     return join(
         render_tag_counts("What went wrong", WRONG, {side: row.failures for side, row in rows.items()}, rows),
-        render_tag_counts(
-            "What happened on the way",
-            MARKS,
-            marks,
-            rows,
-            right=True,
-        ),
+        render_tag_counts("What happened on the way", MARKS, marks, rows, right=True),
         render_tag_counts("How runs ended", "", ended, rows) if odd else "",
     )
 

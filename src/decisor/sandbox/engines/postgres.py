@@ -210,10 +210,7 @@ DIALECT = Dialect(
         explain=rf"EXPLAIN(\s+\(\s*{OPTION}(\s*,\s*{OPTION})*\s*\)|(?=\s))",
         whole={r"SHOW\s+(?P<verb>server_version|search_path|timezone)": "SHOW {verb}"},
     ),
-    catalogs={
-        **INFORMATION_SCHEMA,
-        "pg_catalog": READABLE,
-    },
+    catalogs={**INFORMATION_SCHEMA, "pg_catalog": READABLE},
     closed=frozenset({"pg_toast"}),
     reserved=("pg_",),
     readable=READABLE,
