@@ -42,7 +42,6 @@ from decisor.history.postgres import Unreachable
 from decisor.server.connections import BACKLOG, GRACE_SECONDS, MOST_HEAD, ProcessConnection, make_connection_class
 from decisor.server.identity import CALLBACK, LOGIN, LOGIN_SECONDS, Refusal
 from decisor.server.live import HistoryWriter
-from decisor.server.log import show_log
 from decisor.server.metrics import FOLDER, CountedRequests, Metrics
 from decisor.server.requests import TokenBody
 from decisor.server.responses import Fault, SessionReply, SignOutReply
@@ -57,7 +56,7 @@ from decisor.server.routes import (
 )
 from decisor.server.runs import NotThere, Runs
 from decisor.server.security import RequestGuard, cookie_of, hosts_of
-from decisor.server.settings import Full, ServerSettings
+from decisor.server.settings import Full, ServerSettings, show_log
 from decisor.server.stream import Busy
 from decisor.server.users import ANYBODY, TOKEN_SECONDS, Session
 from decisor.session.pool import open_pool

@@ -24,7 +24,6 @@ from decisor.history.store import searchable_text
 from decisor.server.identity import Refusal
 from decisor.server.live import REFUSED, LiveRun
 from decisor.server.metrics import Metrics
-from decisor.server.questions import suggest_questions
 from decisor.server.requests import (
     ApprovalBody,
     AskBody,
@@ -61,6 +60,7 @@ from decisor.server.responses import (
     TraceRow,
     VerificationJson,
     WhatIfReply,
+    suggest_questions,
 )
 from decisor.server.runs import (
     NotThere,
