@@ -65,17 +65,13 @@ def reuse_request(past: PastRun, own: AskRequest) -> AskRequest:
         else:
             again[name] = past_value
             places = [past_value] if isinstance(past_value, str) else past_value
-            if REUSE[name].is_place and old.folder != str(Path.cwd()):
-                check_absolute(name, places, f"Run {past.number} was asked in {old.folder}")
+            is_elsewhere = REUSE[name].is_place and old.folder != str(Path.cwd())
+            if is_elsewhere and (relative := next(filter(is_relative, places), "")):
+                raise SetupError(
+                    f"Run {past.number} was asked in {old.folder}, and {relative} is relative to it. Go to that "
+                    f"folder, or give {spell_option(name)} again."
+                )
     return own.model_copy(update=again)
-
-
-def check_absolute(name: str, places: Sequence[str], origin: str) -> None:
-    """Raise SetupError if a place of the field ``name`` is relative."""
-    if relative := next(filter(is_relative, places), ""):
-        raise SetupError(
-            f"{origin}, and {relative} is relative to it. Go to that folder, or give {spell_option(name)} again."
-        )
 
 
 def is_relative(place: str) -> bool:

@@ -50,7 +50,11 @@ def propose_definition_command(
     from decisor.semantics.definitions import ApprovedExample, Reading, section_title
     from decisor.semantics.draft import path_of_proposals, propose_definition
 
-    question = question or (question_of_trace(trace) if trace else "")
+    if trace and not question:
+        from decisor.trace.events import RunStart, events_of
+        from decisor.trace.file import read_trace
+
+        question = next((start.question.text for start in events_of(read_trace(trace), RunStart)), "")
     # One of the two forms is meant: both at once are as unclear as none.
     if bool(words and means) == bool(question and (sql or answer)):
         raise SetupError("Propose either --words with --means, or --question (or --trace) with --sql or --answer.")
@@ -122,15 +126,6 @@ def list_definition_lines(file: Path) -> Iterator[dict[str, str]]:
                 "on": one.on,
                 "why": one.why,
             }
-
-
-def question_of_trace(trace: Path) -> str:
-    """Return the question of a recorded run, '' if the trace has none."""
-    from decisor.trace.events import RunStart, events_of
-    from decisor.trace.file import read_trace
-
-    start = next(events_of(read_trace(trace), RunStart), None)
-    return start.question.text if start else ""
 
 
 def login_name() -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -24,7 +25,7 @@ from decisor.llms.choose import Measurement, list_llm_places, measure_llm, probe
 from decisor.runtime.prompt import estimate_tokens
 from decisor.session.config import resolve_config
 from decisor.session.open_sources import open_first_of_sources
-from decisor.session.run_setup import LLMs, estimate_question_seconds, group_by_fit, rate_techniques
+from decisor.session.run_setup import LLMs, estimate_question_seconds, rate_techniques
 from decisor.session.sources import Sources
 from decisor.session.user_tools import build_tool_specs, open_tools_of_spec
 from decisor.system.extras import format_install_command, format_pip_install
@@ -80,7 +81,10 @@ def format_measurement(measurement: Measurement | None) -> Iterator[str]:
     for verdict, begin in (("yes", "It takes"), ("ignored", "It ignores"), ("refused", "It refuses")):
         if names := [WORDS[name] for name, heed in measurement.heeds.items() if heed == verdict]:
             yield f"{begin} {', '.join(names)}"
-    for (fit, why), names in group_by_fit(rate_techniques(measurement)).items():
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in rate_techniques(measurement):
+        groups[one.fit, one.why].append(one.technique)
+    for (fit, why), names in groups.items():
         yield f"{FITS[fit]} {join_first_names(names)}{f' ({why})' if why else ''}"
 
 

@@ -90,9 +90,9 @@ class SqlTool:
                 raise SetupError(f"{hide_password(url)} is no SQL database. Give {example_urls('sql')}.")
             await worker.start()
             schema = await read_sql_schema(worker)
-            for name in tables:
-                if bare_table_name(name) not in {table.bare.lower() for table in schema}:
-                    raise SetupError(f"There is no table {name} to read.")
+            for allowed in tables:
+                if bare_table_name(allowed) not in {table.bare.lower() for table in schema}:
+                    raise SetupError(f"There is no table {allowed} to read.")
             for table in schema:
                 if table.bare.lower() in policy.tables():
                     try:

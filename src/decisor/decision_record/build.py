@@ -409,7 +409,11 @@ def content_of(entries: Sequence[TraceEntry], by: str = "") -> Content:
         usage=next(iter([one.usage for one in events_of(entries, RunUsage)][-1:]), Usage()),
     )
     content = replace(content, assumptions=assumptions_of(content, decision), warnings=warnings_of(content, entries))
-    return without_secrets(replace(content, open_points=open_points_of(content)))
+    content = replace(content, open_points=open_points_of(content))
+    # Without secrets. Rows stay as they are: redacting one would change its digest, and the evidence with it.
+    queries = tuple(replace(one, input=redact_event(one.input)) for one in content.evidence.queries)
+    rest = redact_event(replace(content, evidence=replace(content.evidence, queries=())))
+    return replace(rest, evidence=replace(rest.evidence, queries=queries))
 
 
 def request_of(start: RunStart, by: str) -> Request:
@@ -500,14 +504,6 @@ def means_of(entries: Sequence[TraceEntry], start: RunStart) -> Means:
         settings,
         start.provenance.version,
     )
-
-
-def without_secrets(content: Content) -> Content:
-    """Return a content without secrets. Rows stay as they are: they are the evidence."""
-    # Redacting a row would change its digest, and the evidence with it.
-    queries = tuple(replace(one, input=redact_event(one.input)) for one in content.evidence.queries)
-    rest = redact_event(replace(content, evidence=replace(content.evidence, queries=())))
-    return replace(rest, evidence=replace(rest.evidence, queries=queries))
 
 
 def record_of_run(run: PastRun, entries: Sequence[TraceEntry]) -> DecisionRecord:

@@ -397,7 +397,9 @@ def add_links(
 ) -> None:
     """Add a relationship for each foreign key of each row."""
     for link in links:
-        kind = relationship_type(link, labels)
+        # It is called by its column without an ending such as _id; by several columns, as the table that they refer to.
+        name = ENDING.sub("", link.columns[0]) if len(link.columns) == 1 else ""
+        kind = upper_snake_case(name or labels[link.table])
         edges = []
         lost = 0
         for at, (has_key, node) in enumerate(finder.find_nodes(rows, link)):
@@ -429,16 +431,6 @@ def note_relationships(draft: GraphDraft, rows: SourceTable, what: str, edges: S
     draft.notes.append(f"{rows.name}, {what}, {len(edges):,}")
     if lost:
         draft.lost.append(f"{rows.name}: {format_count(lost, 'relationship')} to no node ({what})")
-
-
-def relationship_type(link: ForeignKey, labels: Mapping[str, str]) -> str:
-    """Return the type of the relationship for a foreign key.
-
-    It is the column's name without an ending such as _id; for several columns, the name of the table that they refer
-    to.
-    """
-    name = ENDING.sub("", link.columns[0]) if len(link.columns) == 1 else ""
-    return upper_snake_case(name or labels[link.table])
 
 
 def upper_snake_case(name: str) -> str:

@@ -232,7 +232,9 @@ class DecisionTools:
             # The client calls again with the person's answer.
             if context.request_state:
                 run = self.waiting.take(context.request_state, serving.user.name)
-                self.hand_over(run, context)
+                reply = (context.input_responses or {}).get(KEY)
+                assert run.ask is not None
+                run.ask.settle(parse_reading_form(reply, run.ask.one) if isinstance(reply, ElicitResult) else "")
             else:
                 words = {"question": question.strip(), "rules": rules, "goal": goal}
                 run = await self.begin(read_request({**serving.request.given, **words}), connections, after, context)
@@ -273,12 +275,6 @@ class DecisionTools:
             return result
 
         return ClientRun(work, serving.places, has_person(context))
-
-    def hand_over(self, run: ClientRun, context: Client) -> None:
-        """Give a person's answer to the run that waits for it."""
-        reply = (context.input_responses or {}).get(KEY)
-        assert run.ask is not None
-        run.ask.settle(parse_reading_form(reply, run.ask.one) if isinstance(reply, ElicitResult) else "")
 
     async def describe_data(
         self,
