@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import sqlglot
 
+from decisor.cli.doctor import check_database
 from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
 from decisor.sandbox.access import Access
@@ -16,7 +17,6 @@ from decisor.sandbox.dialect import Dialect, FullName
 from decisor.sandbox.engines import NAMES, engine_of, load_engine, parse_url
 from decisor.sandbox.process import Worker
 from decisor.sandbox.sql_guard import SqlGuard
-from decisor.session.checks import check_database
 from decisor.session.sources import build_sources
 
 WAREHOUSES = [name for name in NAMES if load_engine(name).extra == "warehouse" and load_engine(name).warehouse]

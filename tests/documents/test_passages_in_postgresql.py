@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import decisor
+from decisor.cli.sources import IndexRequest, build_or_update_index
 from decisor.documents.index import (
     DocumentIndex,
     IndexMetadata,
@@ -33,7 +34,6 @@ from decisor.documents.postgres import (
 from decisor.documents.reader import RowForm
 from decisor.errors import SetupError, ToolError
 from decisor.llms.scripted import ScriptedLLM
-from decisor.session.indexing import IndexRequest, build_or_update_index
 from decisor.session.open_sources import open_documents
 from decisor.testing import check_retriever
 from decisor.types import Record

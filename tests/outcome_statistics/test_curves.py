@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from decisor.lab.benchmark import Outcome
-from decisor.lab.curves import (
+from decisor.lab.statistics import (
     accuracy_by_count,
     accuracy_by_decile,
     accuracy_by_kind,

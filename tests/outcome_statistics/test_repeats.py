@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from decisor.lab.benchmark import Outcome, State
-from decisor.lab.curves import accuracy_by_count, compute_budget_curve
-from decisor.lab.statistics import build_summary_row, compare_outcomes
+from decisor.lab.statistics import accuracy_by_count, build_summary_row, compare_outcomes, compute_budget_curve
 
 OPEN: tuple[State, ...] = ("unscored", "crashed")
 MISSES: tuple[State, ...] = ("wrong", "over_budget")

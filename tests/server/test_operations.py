@@ -20,8 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from decisor.history.postgres import PostgresPlace
 from decisor.history.store import History, Spent
-from decisor.server.log import show_log
-from decisor.server.settings import ServerSettings
+from decisor.server.settings import ServerSettings, show_log
 from decisor.server.users import User, Users, digest_of_token, read_users
 from decisor.system.extras import logger
 from server.serving import SOON, Served, served, sources

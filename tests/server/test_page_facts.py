@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from decisor.demo.demo import PROFITS, compute_decision, replay_recorded_run, write_shop
-from decisor.server.questions import suggest_questions
+from decisor.server.responses import suggest_questions
 from decisor.server.settings import ServerSettings
 from decisor.session.result import Result
 from decisor.session.sources import build_sources

@@ -156,10 +156,14 @@ def call_command(words: Sequence[str]) -> int:
     # Scripts of earlier releases say --lm. Renamed before repeats are looked for, so that --lm beside --llm is one.
     end = [*words, "--"].index("--")
     words[:end] = [re.sub("^--lm(?==|$)", "--llm", word) for word in words[:end]]
-    command: Any = typer.main.get_command(build_app(read_typed_words() if is_completing else words))
+    # Words to complete: bash sets COMP_WORDS, the other shells that typer knows set _TYPER_COMPLETE_ARGS.
+    typed = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    command: Any = typer.main.get_command(build_app(typed.split()[1:] if is_completing else words))
     improve_help(command)
     check_repeats(command, words)
-    raise_on_interrupt()
+    # From here on an interrupt raises KeyboardInterrupt, as there may be something to end well.
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         code = command(args=words, prog_name="decisor", standalone_mode=False)
     except wrong_usage as error:
@@ -179,12 +183,6 @@ def call_command(words: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def raise_on_interrupt() -> None:
-    """Make an interrupt raise KeyboardInterrupt from here on, as there may be something to end well."""
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def shorten_usage_error(message: str) -> str:
     """Shorten a usage error of typer to the option and the value that it takes.
 
@@ -194,13 +192,6 @@ def shorten_usage_error(message: str) -> str:
     return re.sub(
         r"^Invalid value for '([^']+)'(?: / '[^']+')*: Input (should be [^,]+)(, unable .*)?$", r"\1 \2", message
     )
-
-
-def read_typed_words() -> list[str]:
-    """Return the words typed so far when a shell asks for completions."""
-    # bash sets COMP_WORDS, the other shells that typer knows set _TYPER_COMPLETE_ARGS.
-    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
-    return line.split()[1:]
 
 
 def check_repeats(command: Any, words: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decisor.cli.definitions import login_name
-from decisor.cli.output import Exit, exit_of, output_console, print_folder_file, print_json, progress_console
+from decisor.cli.output import UNWRAPPED, Exit, error_console, exit_of, output_console, print_folder_file, print_json
 from decisor.cli.request_options import OPTIONS, takes_request
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
@@ -65,17 +65,13 @@ def reuse_request(past: PastRun, own: AskRequest) -> AskRequest:
         else:
             again[name] = past_value
             places = [past_value] if isinstance(past_value, str) else past_value
-            if REUSE[name].is_place and old.folder != str(Path.cwd()):
-                check_absolute(name, places, f"Run {past.number} was asked in {old.folder}")
+            is_elsewhere = REUSE[name].is_place and old.folder != str(Path.cwd())
+            if is_elsewhere and (relative := next(filter(is_relative, places), "")):
+                raise SetupError(
+                    f"Run {past.number} was asked in {old.folder}, and {relative} is relative to it. Go to that "
+                    f"folder, or give {spell_option(name)} again."
+                )
     return own.model_copy(update=again)
-
-
-def check_absolute(name: str, places: Sequence[str], origin: str) -> None:
-    """Raise SetupError if a place of the field ``name`` is relative."""
-    if relative := next(filter(is_relative, places), ""):
-        raise SetupError(
-            f"{origin}, and {relative} is relative to it. Go to that folder, or give {spell_option(name)} again."
-        )
 
 
 def is_relative(place: str) -> bool:
@@ -231,7 +227,8 @@ def ask_and_print(
         print_json(result.to_dict())
         return result
     out = output_console()
-    with LiveView(progress_console(out)) as view:
+    # A file or a pipe gets the result alone.
+    with LiveView(out if out.is_terminal else error_console(UNWRAPPED)) as view:
         # A pipe gets whole lines, not texts that are still being written.
         hears_text = view.hear_text if view.console.is_terminal else None
         attached = replace(attached, on_event=view.hear, on_text=hears_text)

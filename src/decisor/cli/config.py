@@ -45,9 +45,7 @@ def config_command(
 
 
 @app.command("trust")
-def trust_command(
-    off: Annotated[bool, typer.Option("--off", help="Stop trusting it.")] = False,
-) -> None:
+def trust_command(off: Annotated[bool, typer.Option("--off", help="Stop trusting it.")] = False) -> None:
     """Trust this folder's decisor.toml: it may then set the LLM, name servers and use your secrets.
 
     The trust ends when the file changes.

@@ -50,7 +50,11 @@ def propose_definition_command(
     from decisor.semantics.definitions import ApprovedExample, Reading, section_title
     from decisor.semantics.draft import path_of_proposals, propose_definition
 
-    question = question or (question_of_trace(trace) if trace else "")
+    if trace and not question:
+        from decisor.trace.events import RunStart, events_of
+        from decisor.trace.file import read_trace
+
+        question = next((start.question.text for start in events_of(read_trace(trace), RunStart)), "")
     # One of the two forms is meant: both at once are as unclear as none.
     if bool(words and means) == bool(question and (sql or answer)):
         raise SetupError("Propose either --words with --means, or --question (or --trace) with --sql or --answer.")
@@ -60,9 +64,7 @@ def propose_definition_command(
         )
     else:
         whole = propose_definition(
-            file,
-            ApprovedExample(" ".join(question.split()[:6]), question, sql, answer, why=why),
-            by or login_name(),
+            file, ApprovedExample(" ".join(question.split()[:6]), question, sql, answer, why=why), by or login_name()
         )
     name = section_title(whole)
     print(f"{name} is proposed in {path_of_proposals(file)}. Approve it: decisor definitions approve {file} {name}")
@@ -92,10 +94,7 @@ def remove_definition_command(file: FileOf, name: NameOf) -> None:
 
 
 @app.command("list")
-def list_definitions_command(
-    file: FileOf,
-    as_json: JsonOf = False,
-) -> None:
+def list_definitions_command(file: FileOf, as_json: JsonOf = False) -> None:
     """List definitions and proposals with author, day and reason."""
     lines = list(list_definition_lines(file))
     if as_json:
@@ -127,15 +126,6 @@ def list_definition_lines(file: Path) -> Iterator[dict[str, str]]:
                 "on": one.on,
                 "why": one.why,
             }
-
-
-def question_of_trace(trace: Path) -> str:
-    """Return the question of a recorded run, '' if the trace has none."""
-    from decisor.trace.events import RunStart, events_of
-    from decisor.trace.file import read_trace
-
-    start = next(events_of(read_trace(trace), RunStart), None)
-    return start.question.text if start else ""
 
 
 def login_name() -> str:
@@ -175,8 +165,7 @@ def draft_definitions_command(
 
 @app.command("import")
 def import_manifest_command(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="semantic_manifest.json of dbt.")],
-    out: OutOf = None,
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="semantic_manifest.json of dbt.")], out: OutOf = None
 ) -> None:
     """Import dbt's semantic manifest and name everything left out."""
     from decisor.semantics.dbt import import_dbt_manifest

@@ -1,7 +1,8 @@
 """``decisor doctor``: the LLM, the drivers and optional parts of this machine, and the sandbox's verdict on
 statements.
 
-The LLM is tested by a small call and measured. Statements are judged without running them.
+The LLM is tested by a small call and measured, a database is opened and described, and tools are shown as an LLM is
+shown them. Statements are judged without running them.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,16 +20,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decisor.cli.output import print_folder_file, print_json
-from decisor.errors import SetupError
-from decisor.llms.choose import Measurement, list_llm_places
+from decisor.errors import Error, SetupError
+from decisor.llms.choose import Measurement, list_llm_places, measure_llm, probe_llm
+from decisor.runtime.prompt import estimate_tokens
 from decisor.session.config import resolve_config
-from decisor.session.run_setup import estimate_question_seconds, group_by_fit, rate_techniques
+from decisor.session.open_sources import open_first_of_sources
+from decisor.session.run_setup import LLMs, estimate_question_seconds, rate_techniques
+from decisor.session.sources import Sources
+from decisor.session.user_tools import build_tool_specs, open_tools_of_spec
 from decisor.system.extras import format_install_command, format_pip_install
+from decisor.system.secrets import redact
+from decisor.system.tasks import run_in_thread
 from decisor.system.text import clean_one_line
 from decisor.system.wording import format_count, plural
 
 if TYPE_CHECKING:
-    from decisor.session.sources import Sources
+    from decisor.databases.schema_text import TableView
+    from decisor.sandbox.process import StatementVerdict
 
 
 NO_LLM = "No LLM is used: only decision models can decide. Name an LLM with --llm."
@@ -72,7 +81,10 @@ def format_measurement(measurement: Measurement | None) -> Iterator[str]:
     for verdict, begin in (("yes", "It takes"), ("ignored", "It ignores"), ("refused", "It refuses")):
         if names := [WORDS[name] for name, heed in measurement.heeds.items() if heed == verdict]:
             yield f"{begin} {', '.join(names)}"
-    for (fit, why), names in group_by_fit(rate_techniques(measurement)).items():
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in rate_techniques(measurement):
+        groups[one.fit, one.why].append(one.technique)
+    for (fit, why), names in groups.items():
         yield f"{FITS[fit]} {join_first_names(names)}{f' ({why})' if why else ''}"
 
 
@@ -163,8 +175,7 @@ def part_lines(parts: Parts, there: dict[str, bool]) -> Iterator[str]:
 
 def command(
     db: Annotated[
-        str,
-        typer.Option("--db", metavar="URL", help="Database or graph to test: a URL, files or a connection."),
+        str, typer.Option("--db", metavar="URL", help="Database or graph to test: a URL, files or a connection.")
     ] = "",
     statements: Annotated[
         Path | None, typer.Option("--statements", help="JSON lines with a field `statement` to check.")
@@ -175,8 +186,7 @@ def command(
         typer.Option("--llm", metavar="MODEL[@URL]", help="The LLM to test, or none; with settings, as for ask."),
     ] = None,
     question: Annotated[
-        str,
-        typer.Option("--question", metavar="TEXT", help="Question to show its tables of --db for, with the cost."),
+        str, typer.Option("--question", metavar="TEXT", help="Question to show its tables of --db for, with the cost.")
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
 ) -> None:
@@ -210,7 +220,6 @@ def sources_of_place(db: str) -> Sources:
 
 def show_tools(specs: list[str], as_json: bool) -> None:
     """Print each tool as an LLM sees it, and the operations of documents left out, with the reason."""
-    from decisor.session.checks import check_tools
 
     tools, missing, own = check_tools(specs)
     if as_json:
@@ -226,7 +235,6 @@ def show_tools(specs: list[str], as_json: bool) -> None:
 
 def print_verdicts(sources: Sources, path: Path, as_json: bool) -> None:
     """Print for each statement whether the sandbox allows it, or why not."""
-    from decisor.session.checks import judge_statements
 
     rows = read_statements(path)
     verdicts = judge_statements(sources, [row["statement"] for row in rows])
@@ -267,7 +275,6 @@ def check_installation(sources: Sources | None, llm: str | None, as_json: bool, 
     It is 0 if everything named works.
     """
     from decisor.sandbox.limits import limits_of_this_system
-    from decisor.session.checks import check_database, measure_named_llm
 
     # Try everything first, so that text and JSON tell the same.
     limits = limits_of_this_system()
@@ -319,3 +326,137 @@ def check_installation(sources: Sources | None, llm: str | None, as_json: bool, 
     print("Other parts")
     print("\n".join(part_lines(OTHERS, others)))
     return 0 if good else 1
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseCheck:
+    """The outcome of opening and describing a database."""
+
+    url: str
+    """URL without user and password."""
+    ok: bool
+    error: str = ""
+    schema: str = ""
+    """Schema as an LLM is shown it, for the question if one was named; '' if the database does not open."""
+    tokens: int = 0
+    """Estimated tokens of the schema."""
+    tables: tuple[TableView, ...] = ()
+    """Tables shown with columns."""
+    others: int = 0
+    """Number of further tables."""
+    layers: tuple[str, ...] = ()
+    """Limits of a warehouse that hold, and how."""
+    role: tuple[str, ...] = ()
+    """Statements that make an account which only reads the warehouse."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCheck:
+    """A tool as an LLM is shown it."""
+
+    name: str
+    description: str
+
+
+def measure_named_llm(spec: str | None) -> Measurement | None:
+    """Measure an LLM; return None if there is none.
+
+    An LLM that is named is measured by a few small calls, another by one. Raises SetupError if the named LLM cannot be
+    used.
+    """
+
+    async def check() -> Measurement | None:
+        llms = LLMs()
+        try:
+            llm = await llms.get(spec)
+            if llm is None:
+                return None
+            return await measure_llm(llm) if spec else Measurement(await probe_llm(llm))
+        finally:
+            await llms.close()
+
+    return run_in_thread(check())
+
+
+def check_database(sources: Sources, question: str = "") -> DatabaseCheck:
+    """Open the first database in its sandbox and describe it, for a question if one is given.
+
+    Errors are returned, not raised.
+    """
+
+    from decisor.databases.schema_text import Brief
+    from decisor.databases.sql import SqlTool
+
+    source = sources.databases[0]
+
+    async def check() -> DatabaseCheck:
+        tool = await open_first_of_sources(sources)
+        try:
+            described = await tool.about(question) if question else tool
+            schema = described.describe()
+            # Only a SQL database knows which tables are shown; a graph is its text alone.
+            brief = described.brief if isinstance(described, SqlTool) else Brief(schema, (), 0)
+            return DatabaseCheck(
+                source.label,
+                True,
+                "",
+                schema,
+                estimate_tokens(schema),
+                brief.tables,
+                brief.others,
+                *warehouse_protection(source.place),
+            )
+        finally:
+            await tool.close()
+
+    try:
+        return run_in_thread(check())
+    except Error as error:
+        layers, role = warehouse_protection(source.place)
+        # The text of an error may hold the password of the URL.
+        return DatabaseCheck(source.label, False, redact(str(error)), layers=layers, role=role)
+
+
+def warehouse_protection(place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the protecting layers and the role statements of a warehouse, nothing for other places."""
+    from decisor.sandbox.engines import engine_of
+
+    try:
+        engine = engine_of(place)
+    except Error:
+        return (), ()
+    warehouse, dialect = engine.warehouse, engine.dialect
+    if warehouse is None or dialect is None:
+        return (), ()
+    return warehouse.layers(bool(dialect.token), bool(dialect.fence), dialect.plan), warehouse.role
+
+
+def judge_statements(sources: Sources, statements: Sequence[str]) -> list[StatementVerdict]:
+    """Return a verdict for each statement, in order, without running any.
+
+    Raises SetupError if the database cannot be opened.
+    """
+    from decisor.sandbox.process import check_all_statements
+
+    async def judge() -> list[StatementVerdict]:
+        tool = await open_first_of_sources(sources)
+        try:
+            return await check_all_statements(tool.worker, statements)
+        finally:
+            await tool.close()
+
+    return run_in_thread(judge())
+
+
+def check_tools(specs: list[str]) -> tuple[list[ToolCheck], list[str], list[str]]:
+    """Return the tools, the operations of documents left out with reasons, and the servers that are sent keys."""
+    from decisor.tools.openapi_call import OperationTool
+
+    own = build_tool_specs(specs)
+    tools = [tool for spec in own.specs for tool in open_tools_of_spec(spec, own)]
+    documents = [tool.client.document for tool in tools if isinstance(tool, OperationTool)]
+    return (
+        [ToolCheck(tool.name, tool.describe()) for tool in tools],
+        list(dict.fromkeys(line for document in documents for line in document.left_out)),
+        sorted({document.server for document in documents if document.server}),
+    )

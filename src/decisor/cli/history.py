@@ -326,10 +326,7 @@ def history_command(
     print_run_list(runs)
     if not runs:
         what = f" with {search!r}" if search else ""
-        print(
-            f"No saved runs{what} in {history.place.name}. Each decisor ask adds one.",
-            file=sys.stderr,
-        )
+        print(f"No saved runs{what} in {history.place.name}. Each decisor ask adds one.", file=sys.stderr)
 
 
 @app.command("mark")
@@ -458,17 +455,12 @@ def resume_command(
     entries, question = result.trace, result.question
     keeping = Keeping(before=run.number)
     print_folder_file(config)
-    print(f"decisor: run {run.number} is resumed with {count_reused_work(entries)}", file=sys.stderr)
+    calls, results = ([*events_of(entries, kind)] for kind in (LLMCall, ActionResult))
+    reused = f"{format_count(len(calls), 'LLM call')} and {format_count(len(results), 'observation')}"
+    print(f"decisor: run {run.number} is resumed with {reused} from before", file=sys.stderr)
     with report_saved_run(keeping):
         result = ask_and_print(request, config, question, Attachments(keeping=keeping), as_json, entries)
     raise typer.Exit(exit_of(result.decision) if not result.trace_fault else Exit.FAILED)
-
-
-def count_reused_work(entries: tuple[TraceEntry, ...]) -> str:
-    """Count the LLM calls and observations of a trace that are used again."""
-    replies, results = events_of(entries, LLMCall), events_of(entries, ActionResult)
-    count, actions = sum(1 for _ in replies), sum(1 for _ in results)
-    return f"{format_count(count, 'LLM call')} and {format_count(actions, 'observation')} from before"
 
 
 PLAN = "With --edit: one step of the new plan. Give every step; --edit 0 changes the first plan."

@@ -214,12 +214,7 @@ def rank_model_command(
             COUNTER.set(lambda what, done, count: status.update(f"computed {done:,} of {format_count(count, what)}"))
             async with source.open(file) as model:
                 return await asyncio.to_thread(
-                    rank_or_solve,
-                    model,
-                    trials=trials,
-                    seconds=source.seconds_left,
-                    scenario=scenario,
-                    changes=change,
+                    rank_or_solve, model, trials=trials, seconds=source.seconds_left, scenario=scenario, changes=change
                 )
 
     ranking = run_model_command(rank())

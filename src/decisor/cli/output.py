@@ -84,15 +84,6 @@ def output_console(columns: int = UNWRAPPED) -> Console:
     return clean_console(sys.stdout, None if sys.stdout.isatty() else columns)
 
 
-def progress_console(out: Console) -> Console:
-    """Return the console for the progress of a run.
-
-    It is the result's own console on a terminal; if the result goes into a file or pipe, it is standard error, so that
-    the file holds the result alone.
-    """
-    return out if out.is_terminal else error_console(UNWRAPPED)
-
-
 def error_console(columns: int | None = None) -> Console:
     """Return a console for standard error. columns: width if standard error is no terminal."""
     return clean_console(sys.stderr, None if sys.stderr.isatty() else columns)

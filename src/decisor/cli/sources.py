@@ -7,29 +7,46 @@ edges, or from a relational database by its foreign keys.
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from decisor.cli.output import Exit, error_console, print_folder_file, print_json
+from decisor.databases.files.store import names_files
+from decisor.databases.sql import SqlTool
+from decisor.errors import SetupError, ToolError
+from decisor.graphs.load import Progress as GraphWriteProgress
+from decisor.graphs.load import check_graph_target, load_nodes_and_edges
+from decisor.graphs.sources import (
+    ColumnChoice,
+    GraphDraft,
+    SourceTable,
+    draft_graph_of_database,
+    draft_graph_of_files,
+    read_source_table,
+)
+from decisor.sandbox.engines import names_database
 from decisor.session.config import Connection, resolve_config
-from decisor.session.indexing import IndexRequest, build_or_update_index
+from decisor.session.data import open_data
+from decisor.session.open_sources import open_first_database, open_source
+from decisor.session.sources import Source, build_sources
 from decisor.system.secrets import hide_password
 from decisor.system.text import clean_one_line
 from decisor.system.wording import format_count
 
 if TYPE_CHECKING:
-    from decisor.documents.index import IndexChanges, Progress
-    from decisor.documents.reader import FolderReader
-    from decisor.graphs.load import Progress as GraphWriteProgress
-    from decisor.graphs.sources import GraphDraft
+    from decisor.documents.index import IndexChanges, Progress, SourceDocument
+    from decisor.documents.passage import Embedder
+    from decisor.documents.postgres import TablePlace
+    from decisor.documents.reader import FolderReader, RowForm
 
 
 SHOWN = 20
@@ -68,7 +85,7 @@ def index_command(
     if isinstance(place, Connection):
         print_folder_file(config)
     request = IndexRequest(place, out, language, dense, embed, form, table or (), fresh)
-    report = build_or_update_index(request, partial(show_index_progress, quiet=as_json))
+    report = build_or_update_index(request, partial(IndexBar, quiet=as_json))
     changes, reading = report.changes, report.reading
     summary: dict[str, Any] = {
         "kept" if name == "unchanged" else name: value for name, value in asdict(changes).items()
@@ -84,25 +101,16 @@ def index_command(
         raise typer.Exit(Exit.FAILED)
 
 
-def show_index_progress(reading: FolderReader | None, quiet: bool) -> AbstractContextManager[Progress]:
-    """Return a bar on standard error: bytes read, documents, passages.
-
-    It shows nothing if standard error is no terminal.
-    """
-    if quiet or not sys.stderr.isatty():
-        return nullcontext(lambda key, passages: None)
-    return IndexBar(reading)
-
-
 class IndexBar:
-    """A progress bar that ``update`` tells of each document."""
+    """A bar on standard error, if that is a terminal: bytes read, documents, passages."""
 
-    def __init__(self, reading: FolderReader | None) -> None:
+    def __init__(self, reading: FolderReader | None, quiet: bool) -> None:
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
         columns = (SpinnerColumn(), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
         self.reading, self.documents = reading, 0
-        self.progress = Progress(*columns, console=error_console(), transient=True, refresh_per_second=5)
+        off = quiet or not sys.stderr.isatty()
+        self.progress = Progress(*columns, console=error_console(), transient=True, refresh_per_second=5, disable=off)
 
     def __enter__(self) -> Progress:
         self.progress.start()
@@ -205,16 +213,13 @@ def load_graph_command(
 
     Files with a source and a target column hold relationships, others hold nodes. Existing data are not overwritten.
     """
-    from decisor.graphs.sources import ColumnChoice
-    from decisor.session.graph_loading import GraphRequest, load_graph
-
     config = resolve_config()
     places = config.places([database]) if database else [""]
     if out in config.connections:
         out = config.connections[out].place
-    request = GraphRequest(out, tuple(files or ()), places[0], ColumnChoice(id, source, target, label, type))
+    columns = ColumnChoice(id, source, target, label, type)
     with show_graph_progress(as_json) as progress:
-        draft = asyncio.run(load_graph(request, progress))
+        draft = asyncio.run(load_graph(out, files or (), places[0], columns, progress))
     if database:
         print_folder_file(config)
     if as_json:
@@ -226,13 +231,11 @@ def load_graph_command(
 @contextmanager
 def show_graph_progress(quiet: bool) -> Iterator[GraphWriteProgress]:
     """Show a progress bar on standard error if that is a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda what, done, total: None
-        return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (BarColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=error_console(), transient=True, refresh_per_second=5) as lines:
+    off = quiet or not sys.stderr.isatty()
+    with Progress(*columns, console=error_console(), transient=True, refresh_per_second=5, disable=off) as lines:
         task = lines.add_task("reading", total=None)
 
         def hear(what: str, done: int, total: int) -> None:
@@ -268,3 +271,223 @@ def format_top_counts(counts: Counter[str]) -> str:
     some = [f"{clean_one_line(name, 60)} {count:,}" for name, count in counts.most_common(SHOWN_LABELS)]
     more = [f"{len(counts) - SHOWN_LABELS:,} more"] if len(counts) > SHOWN_LABELS else []
     return ", ".join([*some, *more])
+
+
+@dataclass(frozen=True)
+class IndexRequest:
+    """A request to index documents."""
+
+    source: str | Connection
+    """A folder, a file or a database."""
+    out: str
+    """The index: a folder, or the table of ``postgresql://HOST/DATABASE/TABLE``."""
+    language: str
+    dense: bool
+    """Whether the model on this machine makes vectors."""
+    embed: str
+    """Endpoint that makes vectors, as MODEL@URL."""
+    form: RowForm
+    tables: Sequence[str] = ()
+    """Tables of a database to read, all if none is named."""
+    fresh: bool = False
+    """Whether to build an existing index anew; else it is updated."""
+
+
+@dataclass(frozen=True)
+class IndexReport:
+    """The outcome of indexing."""
+
+    changes: IndexChanges
+    reading: FolderReader | None
+    """Reader of the files, None for a database."""
+    bytes: int
+    """Size of the index."""
+
+
+def build_or_update_index(
+    request: IndexRequest, bar: Callable[[FolderReader | None], AbstractContextManager[Progress]]
+) -> IndexReport:
+    """Build or update an index of documents. bar: context that shows the progress.
+
+    Raises:
+        SetupError: something named cannot be read or used.
+    """
+    from decisor.documents.index import IndexMetadata, update_index
+    from decisor.documents.postgres import is_table_url, parse_table_place
+    from decisor.documents.search import build_analyzer
+
+    # An unknown language is told before anything is read.
+    build_analyzer(request.language)
+    table = parse_table_place(request.out) if is_table_url(request.out) else None
+    about = IndexMetadata(language=request.language, words=request.form.words)
+    with open_requested_embedder(request) as embedder:
+        if embedder is None and not request.fresh:
+            check_vectors_stay(request.out, table)
+        with open_index_source(request) as (documents, reading), bar(reading) as progress:
+            # may_be_empty=False: a source without documents leaves the index as it was.
+            if table is not None:
+                from decisor.documents.postgres import update_table_index
+
+                changes, size = update_table_index(
+                    documents, table, about, embedder, request.fresh, progress, may_be_empty=False
+                )
+                return IndexReport(changes, reading, size)
+            out = Path(request.out)
+            changes = update_index(documents, out, about, embedder, request.fresh, progress, may_be_empty=False)
+    size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+    return IndexReport(changes, reading, size)
+
+
+@contextmanager
+def open_requested_embedder(request: IndexRequest) -> Iterator[Embedder | None]:
+    """Yield the embedder that makes the vectors, if any, and close its connections when the block ends."""
+    embedder: Embedder | None = None
+    if request.embed:
+        from decisor.llms.embeddings import open_embedder
+
+        embedder = open_embedder(request.embed)
+    elif request.dense:
+        from decisor.documents.minilm import MiniLM
+
+        embedder = MiniLM.open()
+    try:
+        yield embedder
+    finally:
+        if close := getattr(embedder, "close", None):
+            close()
+
+
+def check_vectors_stay(out: str, table: TablePlace | None) -> None:
+    """Raise SetupError if an index with vectors would be replaced by one without."""
+    from decisor.documents.index import is_index, read_current_version, read_index_metadata
+    from decisor.documents.minilm import NAME
+    from decisor.documents.postgres import connect_to_table, read_table_metadata
+
+    name = ""
+    if table is not None:
+        with connect_to_table(table) as db:
+            about = read_table_metadata(db, table)
+        name = about.embedder if about else ""
+    elif is_index(Path(out)):
+        with suppress(SetupError):
+            name = read_index_metadata(Path(out) / str(read_current_version(Path(out)))).embedder
+    if name:
+        option = "--dense" if name == NAME else f"--embed {name}@URL"
+        raise SetupError(
+            f"The index in {table or out} holds vectors by {name}: add {option}, or --fresh to build without them."
+        )
+
+
+@contextmanager
+def open_index_source(request: IndexRequest) -> Iterator[tuple[Iterable[SourceDocument], FolderReader | None]]:
+    """Yield the documents of a source and their reader, which is None for a database."""
+    from decisor.documents.index import is_index
+    from decisor.documents.reader import FolderReader
+
+    place = request.source.place if isinstance(request.source, Connection) else request.source
+    path = Path(place)
+    if place.lower().startswith(("http://", "https://")):
+        raise SetupError(f"Pages are not fetched: save {hide_password(place)} to a file and name that.")
+    if is_index(path):
+        raise SetupError(f"{place} is an index: ask of it (--docs), or name the documents it is made of.")
+    if "://" in place or (names_database(path.name) and path.is_file()):
+        yield asyncio.run(read_row_documents(request)), None
+        return
+    if request.tables:
+        raise SetupError(f"--table is for databases, and {hide_password(place)} is none.")
+    with closing(FolderReader(path, request.form)) as reading:
+        yield reading.documents(), reading
+
+
+async def read_row_documents(request: IndexRequest) -> list[SourceDocument]:
+    from decisor.documents.reader import read_table_documents
+
+    tool = await open_first_database(request.source)
+    try:
+        if not isinstance(tool, SqlTool):
+            raise SetupError(f"{tool.name} is a graph; rows are indexed of relational databases.")
+        return await read_table_documents(tool, request.tables, request.form)
+    finally:
+        await tool.close()
+
+
+COUNT = re.compile(r": [\d,]+ rows from ")
+"""A note that says no more than how much was read."""
+
+
+async def load_graph(
+    out: str, files: Sequence[str], database: str | Connection, names: ColumnChoice, progress: GraphWriteProgress
+) -> GraphDraft:
+    """Load a graph of files or of a database into its place, and return the nodes and edges that were loaded.
+
+    Raises:
+        SetupError: something cannot be read, its ids do not fit, or the place is taken or cannot be written.
+    """
+    if bool(files) == bool(database):
+        raise SetupError("Name the files with nodes and edges, or a database: --from URL.")
+    url = graph_url(out)
+    # Look at the target first, as reading may take long.
+    check_graph_target(url)
+    try:
+        draft = await (
+            read_graph_database(database, progress) if database else read_graph_files(files, names, progress)
+        )
+    except ToolError as error:
+        raise SetupError(f"The rows cannot be read: {error}") from error
+    if not draft.nodes:
+        raise SetupError("There are no rows to make nodes of.")
+    load_nodes_and_edges(url, draft.nodes, draft.edges, progress)
+    return draft
+
+
+def graph_url(out: str) -> str:
+    """Return the URL of the graph that ``--out`` names; raise SetupError if it is no such place.
+
+    >>> graph_url("shop.kgl"), graph_url("bolt://host")
+    ('kglite:///shop.kgl', 'bolt://host')
+    """
+    if "://" in out:
+        return out
+    if PurePath(out).suffix.lower() != ".kgl":
+        raise SetupError(f"--out {out}: name a file that ends in .kgl, or bolt://HOST.")
+    return f"kglite:///{out}"
+
+
+async def read_graph_files(files: Sequence[str], names: ColumnChoice, progress: GraphWriteProgress) -> GraphDraft:
+    tables: list[SourceTable] = []
+    notes: list[str] = []
+    for number, place in enumerate(files):
+        if not names_files(place):
+            there = "is no table" if Path(place).exists() else "is not there"
+            raise SetupError(
+                f"{hide_password(place)} {there}. Name files such as nodes.csv, or a database by --from URL."
+            )
+        progress(f"reading {place}", number, len(files))
+        tool = await open_source(Source("sql", place, "files"))
+        try:
+            assert isinstance(tool, SqlTool)
+            name = Path(place).name
+            for one in tool.tables:
+                tables.append(
+                    await read_source_table(tool, one, name if len(tool.tables) == 1 else f"{name}, {one.name}")
+                )
+            notes += [note for note in tool.notes if not COUNT.search(note)]
+        finally:
+            await tool.close()
+    draft = draft_graph_of_files(tables, names)
+    draft.notes += notes
+    return draft
+
+
+async def read_graph_database(database: str | Connection, progress: GraphWriteProgress) -> GraphDraft:
+    async with open_data(build_sources(db=[database])) as data:
+        tool = next((tool for tool in data.tools if isinstance(tool, SqlTool)), None)
+        if tool is None:
+            raise SetupError("--from takes a relational database; that is none.")
+        # A view shows rows of tables once more: only tables become nodes and edges.
+        tables = [table for table in tool.tables if not table.view and table.runs]
+        rows: dict[str, SourceTable] = {}
+        for number, table in enumerate(tables):
+            progress(f"reading {table.name}", number, len(tables))
+            rows[table.name] = await read_source_table(tool, table, table.name)
+        return draft_graph_of_database(tables, rows)

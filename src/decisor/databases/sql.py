@@ -90,7 +90,9 @@ class SqlTool:
                 raise SetupError(f"{hide_password(url)} is no SQL database. Give {example_urls('sql')}.")
             await worker.start()
             schema = await read_sql_schema(worker)
-            check_tables_exist(tables, schema)
+            for allowed in tables:
+                if bare_table_name(allowed) not in {table.bare.lower() for table in schema}:
+                    raise SetupError(f"There is no table {allowed} to read.")
             for table in schema:
                 if table.bare.lower() in policy.tables():
                     try:
@@ -210,10 +212,3 @@ class SqlTool:
             return None
         value = table.rows[0][0]
         return value if isinstance(value, int) else None
-
-
-def check_tables_exist(names: Sequence[str], schema: Sequence[TableInfo]) -> None:
-    """Raise SetupError if a name is not a readable table."""
-    for name in names:
-        if bare_table_name(name) not in {table.bare.lower() for table in schema}:
-            raise SetupError(f"There is no table {name} to read.")

@@ -257,11 +257,7 @@ def measure_facts(model: OpenModel, base: BaseOutcomes, outcomes: Outcomes, name
             continue
         best = float(base.outcomes.values[base.order[0], at])
         effect = value - best
-        fields |= {
-            "best": base.best_name,
-            f"{measure.name} of the best": none_of(best),
-            "difference": none_of(effect),
-        }
+        fields |= {"best": base.best_name, f"{measure.name} of the best": none_of(best), "difference": none_of(effect)}
         sign = 1 if measure.goal == "max" else -1
         word = "as good as" if not effect else "better than" if sign * effect > 0 else "worse than"
         ahead = "" if math.isnan(effect) or not effect else f"{format_amount(abs(effect), measure.unit)} "
@@ -348,10 +344,7 @@ def answer_change(model: OpenModel, base: BaseOutcomes, wish: WhatIfWish) -> Obs
     # Nothing varies here on purpose.
     ranked = [line for line in format_ranking(ranking).splitlines() if not line.startswith("Nothing was varied")]
     return Observation(
-        records,
-        "\n".join([*idle, *effect_lines(model, *scenes), *ranked]),
-        total=len(records),
-        study=study,
+        records, "\n".join([*idle, *effect_lines(model, *scenes), *ranked]), total=len(records), study=study
     )
 
 

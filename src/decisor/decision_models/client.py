@@ -212,18 +212,15 @@ class OpenModel:
         return self._trials([int(one) for one in candidates], {"changes": changes}, "factors", factors, seconds)
 
     def _trials(
-        self,
-        chosen: list[int],
-        wish: Mapping[str, object],
-        what: str,
-        each: Sequence[float],
-        seconds: float,
+        self, chosen: list[int], wish: Mapping[str, object], what: str, each: Sequence[float], seconds: float
     ) -> Outcomes:
         """Compute trials of candidates. what: "seeds" or "factors", the kind of ``each``."""
         count, progress = len(each), counter_of("trial")
         gathered = OutcomeCollector(chosen, self.model.measures, self.rules, count)
         began, at, stopped, seconds = time.monotonic(), 0, "", self._bounded(seconds)
-        most = self._most_trials(max(1, len(chosen)))
+        # So many trials for one request that its tables fit into memory.
+        tables = max(1, len(chosen)) if self.model.change or self.model.recompute else 1
+        most = max(1, CELLS // max(1, self.rows * tables, len(chosen)))
         # One by one, even a few trials may take long: the first tells what the next cost.
         first = FIRST_TRIALS if what == "seeds" else count
         size, cheapest = min(first, most) if self.batched else 1, float("inf")
@@ -247,12 +244,6 @@ class OpenModel:
             if progress is not None and not stopped:
                 progress(at, count)
         return gathered.outcomes(stopped, time.monotonic() - began)
-
-    def _most_trials(self, candidates: int) -> int:
-        """Return the most trials for one request, so that its tables fit into memory."""
-        changes = bool(self.model.change or self.model.recompute)
-        cells = max(1, self.rows * (candidates if changes else 1), candidates)
-        return max(1, CELLS // cells)
 
     def present(
         self, scenario: str = "", changes: str = "", seconds: float = float("inf"), known: Outcomes | None = None

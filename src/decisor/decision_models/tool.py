@@ -143,19 +143,6 @@ def merge_by_name(present: Sequence[N], added: Sequence[N]) -> tuple[N, ...]:
     return (*kept, *new.values())
 
 
-def answer_fragment(model: OpenModel, usual: Ranking | str, text: str, seconds: float) -> Observation:
-    """Answer the decision with a fragment laid over the model, beside the decision without it.
-
-    usual: the ranking without it, or why nothing fits. Raises ToolError if the fragment does not fit, or a statement
-    fails.
-    """
-    fragment = parse_fragment(text)
-    variant = model.lay_over(lay_over(model.model, fragment))
-    words, then = describe_fragment(fragment), rank_or_explain(variant, seconds, changes=fragment.change)
-    answer = compare_decisions(variant, usual, then, words)
-    return replace(answer, note=f"{words}\n{answer.note}")
-
-
 def describe_fragment(fragment: Fragment) -> str:
     """Describe a fragment by its statements and the texts of its rules."""
     rules = [rule.text or f"rule {rule.name}" for rule in fragment.rule.values()]
@@ -244,7 +231,9 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
         "effects", {"candidate": candidates.places[middle]}, 60
     ).rows:
         what = [f"{int(str(number)):,} {verb}" for number, verb in ((gone, "go"), (come, "come")) if number]
-        examples = " -> ".join(format_row_cells(row) for row in (first_gone, first_come) if row)
+        examples = " -> ".join(
+            format_cells(row) if isinstance(row, dict) else str(row) for row in (first_gone, first_come) if row
+        )
         rows_in_all = format_count(int(str(rows)), "row")
         yield (
             f"For {name} it changes {table} ({rows_in_all}): {' and '.join(what) or 'nothing'}"
@@ -295,10 +284,6 @@ def show_certainty(model: OpenModel) -> Iterator[str]:
     ]
     more = f" and {len(unused) - SHOWN} more" if len(unused) > SHOWN else ""
     yield f"In no statement: {', '.join(unused[:SHOWN]) or 'no column of these tables'}{more}."
-
-
-def format_row_cells(row: object) -> str:
-    return format_cells(row) if isinstance(row, dict) else str(row)
 
 
 def join_sql_lines(sql: str) -> str:
@@ -366,8 +351,16 @@ class ModelTool:
         self.start_clock(self.seconds)
         try:
             if is_fragment(text):
+                # The decision with the fragment laid over the model, beside the decision without it.
                 self.usual = self.usual or rank_or_explain(self.model, self.seconds)
-                return answer_fragment(self.model, self.usual, text, self.seconds)
+                fragment = parse_fragment(text)
+                variant = self.model.lay_over(lay_over(self.model.model, fragment))
+                words, then = (
+                    describe_fragment(fragment),
+                    rank_or_explain(variant, self.seconds, changes=fragment.change),
+                )
+                answer = compare_decisions(variant, self.usual, then, words)
+                return replace(answer, note=f"{words}\n{answer.note}")
             wish = self.wish(text)
             seconds = self.seconds if wish.seconds == float("inf") else wish.seconds
             self.start_clock(seconds)

@@ -63,7 +63,7 @@ from decisor.trace.events import (
     UsedFile,
     events_of,
 )
-from decisor.types import Action, Decision, Evidence, Observation, Question, Ranking, Record, RuleTest, Step, Usage
+from decisor.types import Action, Decision, Evidence, Observation, Question, Ranking, Record, Step, Usage
 
 SURE = 0.95
 """The share of trials in which the best stays in front, below which that is an open point."""
@@ -384,6 +384,7 @@ def content_of(entries: Sequence[TraceEntry], by: str = "") -> Content:
     decision = decisions[-1] if decisions else NO_DECISION
     steps = collect_steps(entries)
     behind = find_supporting_steps(steps, decision)
+    ranking_steps = steps_of_ranking(steps, decision)
     origin, request = start.provenance, request_of(start, by)
     content = Content(
         request=request,
@@ -401,15 +402,19 @@ def content_of(entries: Sequence[TraceEntry], by: str = "") -> Content:
             for one in events_of(entries, MeaningChoice)
         ),
         alternatives=find_alternatives(decision, steps),
-        rules=collect_rule_tests(steps, decision),
-        evidence=grounds_of(decision, behind, steps_of_ranking(steps, decision)),
+        rules=tuple(rule for step in ranking_steps for rule in step.observation.rules),
+        evidence=grounds_of(decision, behind, ranking_steps),
         model=origin.model,
         means=means_of(entries, start),
         data=Data(origin.sources, origin.tables, origin.deny_tables),
         usage=next(iter([one.usage for one in events_of(entries, RunUsage)][-1:]), Usage()),
     )
     content = replace(content, assumptions=assumptions_of(content, decision), warnings=warnings_of(content, entries))
-    return without_secrets(replace(content, open_points=open_points_of(content)))
+    content = replace(content, open_points=open_points_of(content))
+    # Without secrets. Rows stay as they are: redacting one would change its digest, and the evidence with it.
+    queries = tuple(replace(one, input=redact_event(one.input)) for one in content.evidence.queries)
+    rest = redact_event(replace(content, evidence=replace(content.evidence, queries=())))
+    return replace(rest, evidence=replace(rest.evidence, queries=queries))
 
 
 def request_of(start: RunStart, by: str) -> Request:
@@ -460,11 +465,6 @@ def steps_of_ranking(steps: Sequence[Step], decision: Decision) -> list[Step]:
     return [steps[at] for at in find_ranking_step(steps, decision.ranking)]
 
 
-def collect_rule_tests(steps: Sequence[Step], decision: Decision) -> tuple[RuleTest, ...]:
-    """Return the rule tests on the best of the ranking."""
-    return tuple(rule for step in steps_of_ranking(steps, decision) for rule in step.observation.rules)
-
-
 def grounds_of(decision: Decision, behind: Sequence[Step], ranking: Sequence[Step]) -> Grounds:
     queries = tuple(replace(query_of_step(step, decision.evidence.ids), ranks=step in ranking) for step in behind)
     # An id that no query brought was made up, or its record was lost: the record says so.
@@ -507,14 +507,6 @@ def means_of(entries: Sequence[TraceEntry], start: RunStart) -> Means:
     )
 
 
-def without_secrets(content: Content) -> Content:
-    """Return a content without secrets. Rows stay as they are: they are the evidence."""
-    # Redacting a row would change its digest, and the evidence with it.
-    queries = tuple(replace(one, input=redact_event(one.input)) for one in content.evidence.queries)
-    rest = redact_event(replace(content, evidence=replace(content.evidence, queries=())))
-    return replace(rest, evidence=replace(rest.evidence, queries=queries))
-
-
 def record_of_run(run: PastRun, entries: Sequence[TraceEntry]) -> DecisionRecord:
     """Build the record of a saved run. entries: its trace."""
     return build_record(entries, run.number, run.approvals, run.owner)
@@ -550,10 +542,6 @@ class PastStep:
     """Digest of all rows that it brought, '' if not known."""
     ranks: bool = False
     """Whether it computed the alternatives."""
-
-
-def restore_question(content: Content) -> Question:
-    return Question(content.request.question, content.request.rules, content.request.goal)
 
 
 def decision_of(content: Content) -> Decision:

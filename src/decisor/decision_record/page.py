@@ -39,13 +39,7 @@ from decisor.views.links import Anchors, anchors_of, figures_html
 from decisor.views.markup import Html, join, read_static, tag
 from decisor.views.page import html_document, run_page_style
 from decisor.views.rankings import plan_html
-from decisor.views.results import (
-    decision_html,
-    doubts_html,
-    evidence_table,
-    gain_chart_html,
-    list_doubts,
-)
+from decisor.views.results import decision_html, doubts_html, evidence_table, gain_chart_html, list_doubts
 from decisor.views.terminal import format_table_value, group_records
 
 
@@ -55,13 +49,9 @@ def plain_table_html(names: Sequence[str], rows: Sequence[Sequence[str | Html]])
     return tag("div", tag("table", tag("thead", head), tag("tbody", *body)), cls="scroll", tabindex=0, role="group")
 
 
-def rules_html(rules: Sequence[RuleTest]) -> Html:
-    return join(*(rule_html(one) for one in rules))
-
-
 def rule_html(rule: RuleTest) -> Html:
     names = list(dict.fromkeys(name for row in rule.rows for name in row))
-    rows = [[format_record_cell(row.get(name)) for name in names] for row in rule.rows]
+    rows = [[format_table_value(row.get(name)) for name in names] for row in rule.rows]
     more = rule.count - len(rows)
     return tag(
         "div",
@@ -74,10 +64,6 @@ def rule_html(rule: RuleTest) -> Html:
     )
 
 
-def record_evidence_html(content: Content, anchors: Anchors) -> Html:
-    return join(*(query_section_html(one, anchors) for one in content.evidence.queries), figures_html(anchors))
-
-
 def query_section_html(query: Query, anchors: Anchors) -> Html:
     of = f" of {query.total:,}" if query.total is not None and query.total != query.brought else ""
     count = f"{format_count(query.brought, 'row')}{of} brought, {len(query.rows):,} cited"
@@ -88,10 +74,6 @@ def query_section_html(query: Query, anchors: Anchors) -> Html:
         *(evidence_table(group, anchors) for group in group_records(restore_records(query), passages_alone=False)),
         cls="query",
     )
-
-
-def format_record_cell(value: object) -> str:
-    return format_table_value(value) if isinstance(value, str | int | float | None) else str(value)
 
 
 def model_html(content: Content) -> Html | None:
@@ -123,11 +105,7 @@ def list_model_parts(text: str) -> Iterator[tuple[str, str, str]]:
             f", in {one.unit}" if one.unit else "",
             f"; the books say {one.now:,}" if one.now is not None else "",
         )
-        yield (
-            "measure",
-            one.name,
-            f"{one.aim}{unit}{': ' * bool(one.part)}{' + '.join(one.part)}{books}",
-        )
+        yield ("measure", one.name, f"{one.aim}{unit}{': ' * bool(one.part)}{' + '.join(one.part)}{books}")
     for rule in model.rules:
         price = f" Breaking it costs {rule.price.price}." if rule.price else ""
         yield (
@@ -263,10 +241,14 @@ def render_record_parts(record: DecisionRecord) -> Iterator[Html | None]:
     told = replace(decision, assumptions=(), evidence=replace(decision.evidence, pitfalls=()))
     yield doubts_html(list_doubts((), told, anchors, comparison))
     yield gain_chart_html(content.alternatives)
-    yield record_section_html("Rules, executed", rules_html(content.rules), content.rules)
-    yield record_section_html("Evidence", record_evidence_html(content, anchors), content.evidence.queries)
+    yield record_section_html("Rules, executed", join(*map(rule_html, content.rules)), content.rules)
+    queries = content.evidence.queries
+    evidence = join(*(query_section_html(one, anchors) for one in queries), figures_html(anchors))
+    yield record_section_html("Evidence", evidence, queries)
     yield record_section_html("Taken as certain", bullet_list_html(content.assumptions), content.assumptions)
-    yield record_section_html("Open points", open_points_html(content), content.open_points)
+    points = [(one.what, one.settles) for one in content.open_points]
+    heads = ("what is open", "what would settle it")
+    yield record_section_html("Open points", plain_table_html(heads, points), points)
     yield record_section_html("The decision model", model_html(content), content.model)
     yield record_section_html("What decided, on which data", facts_html(content), True)
     yield record_section_html("Digests", digests_html(record), True)
@@ -340,12 +322,6 @@ def meanings_html(content: Content) -> Html:
         by = f"said by {one.by}" if one.by else "nobody was asked"
         rows.append((f"“{one.words}”", one.means, f"{by}. {other}{gives}.".replace(". .", ".")))
     return plain_table_html(("word", "means", "where from"), rows)
-
-
-def open_points_html(content: Content) -> Html:
-    return plain_table_html(
-        ("what is open", "what would settle it"), [(one.what, one.settles) for one in content.open_points]
-    )
 
 
 MOST_BYTES = 256 * 2**20

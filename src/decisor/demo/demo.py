@@ -7,6 +7,7 @@ to it.
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -261,7 +262,10 @@ def run_demo(console: Console, folder: Path | None = None) -> Path:
             "A decision model (25 lines) says how dropping a supplier changes profit; every candidate is computed.",
         )
         compute_decision(shop, console).save(home / "run.jsonl")
-        write_next_month(shop, home / "next-month.db")
+        # The shop as it is a month later: Tamsin's prices fell by 30 %.
+        shutil.copyfile(shop, home / "next-month.db")
+        with closing(sqlite3.connect(home / "next-month.db")) as database, database:
+            database.execute("UPDATE offer SET unit_cost = unit_cost * 0.7 WHERE supplier = 4")
     result.html(path)
     print_heading(
         console, "3. The page", f"{path} holds the whole run: plan, queries, rows, and the evidence of each figure."
@@ -281,13 +285,6 @@ def check_empty_folder(folder: Path) -> None:
         raise SetupError(f"Cannot use {folder}: {error.strerror}. {NAME_FOLDER}") from error
     if has_files:
         raise SetupError(f"{folder} has files. {NAME_FOLDER}")
-
-
-def write_next_month(shop: Path, path: Path) -> None:
-    """Write the shop as it is a month later: Tamsin's prices fell by 30 %."""
-    path.write_bytes(shop.read_bytes())
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE offer SET unit_cost = unit_cost * 0.7 WHERE supplier = 4")
 
 
 def replay_recorded_run(shop: Path, console: Console | None = None) -> Result:

@@ -307,7 +307,9 @@ def draft_graph_of_database(tables: Sequence[TableInfo], rows: Mapping[str, Sour
     targets = {link.table for some in links.values() for link in some}
     # A join table that others refer to has to be a node.
     joins = {table.name for table in tables if is_join_table(table, links[table.name]) and table.name not in targets}
-    labels = labels_of_tables(tables)
+    # A table is labelled by its name without the schema, unless another table has the same name.
+    names = Counter(table.bare.lower() for table in tables)
+    labels = {table.name: table.bare if names[table.bare.lower()] == 1 else table.name for table in tables}
     draft = GraphDraft()
     first: dict[str, int] = {}
     for table in tables:
@@ -357,12 +359,6 @@ def is_join_table(table: TableInfo, links: Sequence[ForeignKey]) -> bool:
     return len(links) == 2 and {column.name for column in table.key_columns} <= {*links[0].columns, *links[1].columns}
 
 
-def labels_of_tables(tables: Sequence[TableInfo]) -> dict[str, str]:
-    """Return the label of each table: its name without the schema, unless another table has the same name."""
-    names = Counter(table.bare.lower() for table in tables)
-    return {table.name: table.bare if names[table.bare.lower()] == 1 else table.name for table in tables}
-
-
 def properties_of_row(rows: SourceTable, row: Sequence[Value], hidden: set[str]) -> dict[str, Value]:
     pairs = zip(rows.columns, row, strict=True)
     return {name: value for name, value in pairs if value is not None and name not in hidden}
@@ -401,7 +397,9 @@ def add_links(
 ) -> None:
     """Add a relationship for each foreign key of each row."""
     for link in links:
-        kind = relationship_type(link, labels)
+        # It is called by its column without an ending such as _id; by several columns, as the table that they refer to.
+        name = ENDING.sub("", link.columns[0]) if len(link.columns) == 1 else ""
+        kind = upper_snake_case(name or labels[link.table])
         edges = []
         lost = 0
         for at, (has_key, node) in enumerate(finder.find_nodes(rows, link)):
@@ -433,16 +431,6 @@ def note_relationships(draft: GraphDraft, rows: SourceTable, what: str, edges: S
     draft.notes.append(f"{rows.name}, {what}, {len(edges):,}")
     if lost:
         draft.lost.append(f"{rows.name}: {format_count(lost, 'relationship')} to no node ({what})")
-
-
-def relationship_type(link: ForeignKey, labels: Mapping[str, str]) -> str:
-    """Return the type of the relationship for a foreign key.
-
-    It is the column's name without an ending such as _id; for several columns, the name of the table that they refer
-    to.
-    """
-    name = ENDING.sub("", link.columns[0]) if len(link.columns) == 1 else ""
-    return upper_snake_case(name or labels[link.table])
 
 
 def upper_snake_case(name: str) -> str:

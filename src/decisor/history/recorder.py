@@ -17,7 +17,7 @@ from pathlib import Path
 from decisor.errors import Error, SetupError
 from decisor.history.store import ALL, History, PastRun, State
 from decisor.system.secrets import redact
-from decisor.system.serialization import DocumentFormat, json_text
+from decisor.system.serialization import DocumentFormat, dataclass_values, json_text
 from decisor.trace.events import Conclusion, RunStart, RunUsage, TraceEntry, events_of
 from decisor.trace.file import TraceFile
 from decisor.types import Earlier, Question
@@ -202,12 +202,7 @@ def question_of_marked_run(history: History, run: PastRun) -> OwnQuestion:
 
 
 def format_question_line(question: OwnQuestion) -> str:
-    return json_text({name: value for name, value in iterate_question_fields(question) if value}) + "\n"
-
-
-def iterate_question_fields(question: OwnQuestion) -> Iterator[tuple[str, object]]:
-    for name in OwnQuestion.__slots__:
-        yield name, getattr(question, name)
+    return json_text({name: value for name, value in dataclass_values(question).items() if value}) + "\n"
 
 
 def read_questions(path: Path) -> list[OwnQuestion]:

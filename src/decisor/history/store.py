@@ -148,8 +148,10 @@ class History:
 
     def begin_all(self, runs: Sequence[PastRun]) -> list[int]:
         """Add several new runs in one transaction, as ``begin`` does."""
+        query = "INSERT INTO run (owner, words, marked, run) VALUES (?, ?, 0, ?) RETURNING number"
+        rows = [(run.owner, searchable_text(run), json_of_run(run)) for run in runs]
         with self.place.transaction() as tables:
-            return [insert_run(tables, run) for run in runs]
+            return [int(tables.execute(query, row).fetchone()[0]) for row in rows]
 
     def write(self, run: PastRun) -> None:
         """Store the current facts of a run. If the traces exceed the cap, the oldest runs are dropped."""
@@ -310,12 +312,6 @@ class History:
         return replace(
             run, number=number, bytes=self.place.size_of(number), state=run.state if is_over else "interrupted"
         )
-
-
-def insert_run(tables: Tables, run: PastRun) -> int:
-    """Insert a new run and return its number."""
-    query = "INSERT INTO run (owner, words, marked, run) VALUES (?, ?, 0, ?) RETURNING number"
-    return int(tables.execute(query, (run.owner, searchable_text(run), json_of_run(run))).fetchone()[0])
 
 
 def delete_rows(tables: Tables, numbers: Sequence[int]) -> None:

@@ -250,12 +250,6 @@ def find_chosen_path(events: Sequence[TraceEntry]) -> list[TraceEntry]:
     return chosen
 
 
-def list_sequence_answers(events: Sequence[TraceEntry]) -> list[str]:
-    """Return the different answers with which the sequences of a search ended, earliest first."""
-    nodes = [node for tree in events_of(events, SearchTree) for node in tree.nodes]
-    return list(dict.fromkeys(node.answer for node in nodes if node.ended == "answered"))
-
-
 def short_digest(text: str) -> str:
     """Return the first twelve hexadecimal digits of the SHA-256 hash of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -374,8 +374,7 @@ def solvable_pass_rate(statuses: Sequence[Status]) -> float:
 
 
 STATUS_FORM: Form[Status] = verdict_form(
-    STATUSES,
-    "Say in one sentence why, then end with one line: Verdict: solved, Verdict: unsolved or Verdict: unsure\n",
+    STATUSES, "Say in one sentence why, then end with one line: Verdict: solved, Verdict: unsolved or Verdict: unsure\n"
 )
 SOLVABLE_FORM = verdict_form(
     SOLVABLE,

@@ -442,10 +442,7 @@ class ToResponses:
             "content": "".join(texts) if texts else None,
             "refusal": "".join(str(part.get("refusal") or "") for part in parts if part.get("type") == "refusal"),
             "tool_calls": [
-                {
-                    "id": item.get("call_id"),
-                    "function": {"name": item.get("name"), "arguments": item.get("arguments")},
-                }
+                {"id": item.get("call_id"), "function": {"name": item.get("name"), "arguments": item.get("arguments")}}
                 for item in items
                 if item.get("type") == "function_call"
             ],

@@ -211,12 +211,7 @@ PROVIDERS = (
         "openrouter/",
     ),
     Provider(
-        "VLLM",
-        "decisor.llms.openai_compatible:OpenAICompatible",
-        "http://localhost:8000/v1",
-        "",
-        "vllm/",
-        is_open=True,
+        "VLLM", "decisor.llms.openai_compatible:OpenAICompatible", "http://localhost:8000/v1", "", "vllm/", is_open=True
     ),
     Provider(
         "OLLAMA", "decisor.llms.openai_compatible:ollama", "http://localhost:11434/v1", "", "ollama/", is_open=True

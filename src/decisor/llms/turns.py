@@ -32,14 +32,7 @@ from decisor.trace.prompts import THOUGHTS
 from decisor.types import Completion, Message, Sampling, ToolCall, Usage
 
 RawForm = Literal["chat", "messages"]
-THOUGHT_FIELDS = (
-    *THOUGHTS,
-    "reasoning_details",
-    "thinking_blocks",
-    "thought_signature",
-    "extra_content",
-    "output",
-)
+THOUGHT_FIELDS = (*THOUGHTS, "reasoning_details", "thinking_blocks", "thought_signature", "extra_content", "output")
 """What servers call the thoughts of a message, and their signatures: beside the texts, OpenRouter the first, LiteLLM
 the second, Gemini the next two. The last is the whole output of the Responses API."""
 
@@ -214,13 +207,7 @@ def anthropic_usage(counts: object, sent: Sequence[str], texts: Sequence[str], c
 
 
 def build_usage(
-    prompt: object,
-    completion: object,
-    reads: int,
-    writes: int,
-    sent: Sequence[str],
-    texts: Sequence[str],
-    calls: int,
+    prompt: object, completion: object, reads: int, writes: int, sent: Sequence[str], texts: Sequence[str], calls: int
 ) -> Usage:
     """Build a usage without a price from counts; a missing count is estimated, and marked as an estimate."""
     prompt_tokens = count_or_estimate_tokens(prompt, sent)

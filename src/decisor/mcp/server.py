@@ -232,7 +232,9 @@ class DecisionTools:
             # The client calls again with the person's answer.
             if context.request_state:
                 run = self.waiting.take(context.request_state, serving.user.name)
-                self.hand_over(run, context)
+                reply = (context.input_responses or {}).get(KEY)
+                assert run.ask is not None
+                run.ask.settle(parse_reading_form(reply, run.ask.one) if isinstance(reply, ElicitResult) else "")
             else:
                 words = {"question": question.strip(), "rules": rules, "goal": goal}
                 run = await self.begin(read_request({**serving.request.given, **words}), connections, after, context)
@@ -273,12 +275,6 @@ class DecisionTools:
             return result
 
         return ClientRun(work, serving.places, has_person(context))
-
-    def hand_over(self, run: ClientRun, context: Client) -> None:
-        """Give a person's answer to the run that waits for it."""
-        reply = (context.input_responses or {}).get(KEY)
-        assert run.ask is not None
-        run.ask.settle(parse_reading_form(reply, run.ask.one) if isinstance(reply, ElicitResult) else "")
 
     async def describe_data(
         self,
@@ -505,20 +501,14 @@ async def serve_mcp(
         serving = McpService(pool, request, history, Places(at_once))
         async with open_tool_server(serving) as server:
             if listening is None:
+                # Input is read in a thread that nothing waits for, so that a signal ends us at once.
+                lines = cast("AsyncFile[str]", lines_of_stdin())
                 with cancel_on_sigterm():
-                    await serve_stdio(server)
+                    async with stdio_server(stdin=lines) as (reading, writing):
+                        inside = server._lowlevel_server
+                        await inside.run(reading, writing, inside.create_initialization_options())
                 return
             await serve_http(server, listening)
-
-
-async def serve_stdio(server: Server) -> None:
-    """Serve over standard input and output until input ends.
-
-    Input is read in a thread that nothing waits for, so that a signal ends us at once.
-    """
-    async with stdio_server(stdin=cast("AsyncFile[str]", lines_of_stdin())) as (reading, writing):
-        inside = server._lowlevel_server
-        await inside.run(reading, writing, inside.create_initialization_options())
 
 
 async def lines_of_stdin() -> AsyncIterator[str]:

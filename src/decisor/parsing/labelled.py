@@ -122,8 +122,9 @@ def read_labelled_text(reply: str, tools: Sequence[str]) -> LabelledReply:
     fields = read_fields_of_any_form(clean_reply(reply), tools)
     if not fields and NO_HELP.search(reply):
         raise ParseError("That is a refusal. Write an action or a final answer.", "model_refusal")
-    if {"action", "answer"} <= fields.keys():
-        refuse_answer_first(fields)
+    # An answer after an action does not count, because the observation does not exist yet.
+    if {"action", "answer"} <= fields.keys() and (order := list(fields)).index("answer") < order.index("action"):
+        raise ParseError("You wrote a final answer and an action. Write one of them.", "both")
     call = None
     if "action" in fields or ("input" in fields and "answer" not in fields):
         call = WrittenCall(fields.get("action", ""), fields.get("input", ""))
@@ -228,16 +229,6 @@ def read_fields_of_any_form(text: str, tools: Sequence[str]) -> dict[str, str]:
         if "action" in spread or "answer" in spread:
             return spread
     return {**fields, **read_unlabelled_fields(before, tools)}
-
-
-def refuse_answer_first(fields: dict[str, str]) -> None:
-    """Raise ParseError (both) if an answer comes before an action.
-
-    An action followed by an answer counts as the action, because its observation does not exist yet.
-    """
-    order = list(fields)
-    if order.index("answer") < order.index("action"):
-        raise ParseError("You wrote a final answer and an action. Write one of them.", "both")
 
 
 def read_fields(text: str) -> dict[str, str]:

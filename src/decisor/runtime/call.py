@@ -88,9 +88,13 @@ def shorten_conversation(
     unread = [at for at in results if at > last_reply]
     while count(now) > room and unread:
         at = max(unread, key=lambda at: len(now[at].content))
-        if len(now[at].content) <= LONG_RESULT:
+        text = now[at].content
+        if len(text) <= LONG_RESULT:
             break
-        now[at] = replace(now[at], content=cut_second_half(now[at].content))
+        # The second half of the lines goes, or of the characters of a single line.
+        lines = text.removesuffix(RESULT_GAP).rstrip("\n").split("\n")
+        half = "\n".join(lines[: len(lines) // 2]) if len(lines) > 1 else text[: len(text) // 2]
+        now[at] = replace(now[at], content=f"{half}\n{RESULT_GAP}")
     return ShortPrompt(tuple(now), tuple(left_out))
 
 
@@ -127,13 +131,6 @@ def shorten_result(text: str) -> tuple[str, list[str]]:
         for id, numbers in rows.items()
     ]
     return "\n".join(lines), list(rows)
-
-
-def cut_second_half(text: str) -> str:
-    """Cut the second half of the lines of a text, or of its characters if it has a single line."""
-    lines = text.removesuffix(RESULT_GAP).rstrip("\n").split("\n")
-    half = "\n".join(lines[: len(lines) // 2]) if len(lines) > 1 else text[: len(text) // 2]
-    return f"{half}\n{RESULT_GAP}"
 
 
 NUMBER = r"(\d[\d,]*)"

@@ -204,7 +204,11 @@ class Run:
                     raise
                 return None
 
-        return join_completions([reply, *filter(None, await map_concurrently(one_more, range(1, 1 + missing)))])
+        # Join them as one reply to the prompt.
+        more = [one for one in await map_concurrently(one_more, range(1, 1 + missing)) if one is not None]
+        texts = (*reply.texts, *(text for one in more for text in one.texts))
+        usage = sum((one.usage for one in more), reply.usage)
+        return replace(reply, texts=texts, usage=usage, logprobs=sum((one.logprobs for one in more), reply.logprobs))
 
     def _complete(self, messages: Sequence[Message], sampling: Sampling, final: bool) -> Awaitable[Completion]:
         call = ChargedCall(self.llm, self.budget, self.trace, self.span_id, final, sampling.tools, self.conversations)
@@ -265,10 +269,3 @@ class Technique(Protocol):
     """A reasoning loop."""
 
     async def __call__(self, question: Question, run: Run) -> Decision: ...
-
-
-def join_completions(replies: Sequence[Completion]) -> Completion:
-    """Join several replies to one prompt as one."""
-    texts = tuple(text for reply in replies for text in reply.texts)
-    usage = sum((reply.usage for reply in replies[1:]), replies[0].usage)
-    return replace(replies[0], texts=texts, usage=usage, logprobs=sum((reply.logprobs for reply in replies), ()))

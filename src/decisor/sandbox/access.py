@@ -147,7 +147,11 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
     check_schemas([*map(name_parts, (*caps.deny, *caps.only)), *caps.policy.places()], naming)
     denied, only = {bare_table_name(name) for name in caps.deny}, {bare_table_name(name) for name in caps.only}
     if only:
-        only = add_partitions(only, parts, naming)
+        # With their partitions, which hold nothing but rows of these tables.
+        partitions = {
+            one: part.text for one, its in parts.items() for part in its if part.kind == "partition" and part.text
+        }
+        only = {one.name for one in naming.reaching(naming.every(only), partitions)}
         denied |= {one.name for one in parts.keys() - macros} - only
     # 3. Whatever may read a denied table is hidden, and a view over restricted rows is followed if its query is known.
     columns = columns_by_table(rows(dialect.queries.columns)) if caps.policy else {}
@@ -187,14 +191,6 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
             caps.policy.key, caps.policy.reveal, rules, views, its_columns, frozenset(hidden), naming
         ),
     )
-
-
-def add_partitions(
-    names: Iterable[str], parts: Mapping[FullName, Sequence[DefinitionPart]], naming: Naming
-) -> set[str]:
-    """Return the tables by name, with their partitions, which hold nothing but rows of these tables."""
-    texts = {one: part.text for one, its in parts.items() for part in its if part.kind == "partition" and part.text}
-    return {one.name for one in naming.reaching(naming.every(names), texts)}
 
 
 def group_definitions(definitions: Iterable[Sequence[object]]) -> dict[FullName, list[DefinitionPart]]:

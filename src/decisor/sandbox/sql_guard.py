@@ -322,7 +322,7 @@ class SqlGuard:
         # DuckDB reads FROM "x.csv" as a file, even where the name is in quotes.
         if self.dialect.odd_name and self.dialect.odd_name.search(node.name):
             raise sql_refusal(f"{node.name} looks like a file, not a table.")
-        catalogs = self._is_catalog(name, schema)
+        catalogs = schema in self.dialect.catalogs or name.startswith(self.dialect.reserved or ("\0",))
         if not self._readable(name, schema) or (catalog and not self._readable(schema, catalog)):
             raise sql_refusal(f"the catalog table {node.name} may not be read.")
         # The relations of other catalogs are not read at opening, so a denied one could be reached under such a name.
@@ -357,9 +357,6 @@ class SqlGuard:
             raise sql_refusal(f"the table {name} may not be read.")
         if self.dialect.checks_views and self.access.closes(name, schema):
             raise sql_refusal(f"{name} does what a query may not do.")
-
-    def _is_catalog(self, name: str, schema: str) -> bool:
-        return schema in self.dialect.catalogs or name.startswith(self.dialect.reserved or ("\0",))
 
     def _readable(self, name: str, schema: str) -> bool:
         """Return whether the rules about catalogs let a table be read."""

@@ -347,11 +347,7 @@ class MetricMatch:
 
 
 def match_metrics(
-    statement: str,
-    metrics: Sequence[Metric],
-    dialect: str,
-    relations: Sequence[Relation],
-    meant: Sequence[Metric] = (),
+    statement: str, metrics: Sequence[Metric], dialect: str, relations: Sequence[Relation], meant: Sequence[Metric] = ()
 ) -> Sequence[MetricMatch]:
     """Return the metrics that a query computes, exactly or differently, each at most once.
 

@@ -34,22 +34,14 @@ from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from fastapi.responses import Response as ResponsesResponse
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from decisor.errors import Error, LLMError, OutageError, SetupError, ToolError
 from decisor.history.place import FolderPlace
 from decisor.history.postgres import Unreachable
-from decisor.server.connections import (
-    BACKLOG,
-    GRACE_SECONDS,
-    MOST_HEAD,
-    ProcessConnection,
-    make_connection_class,
-)
+from decisor.server.connections import BACKLOG, GRACE_SECONDS, MOST_HEAD, ProcessConnection, make_connection_class
 from decisor.server.identity import CALLBACK, LOGIN, LOGIN_SECONDS, Refusal
 from decisor.server.live import HistoryWriter
-from decisor.server.log import show_log
 from decisor.server.metrics import FOLDER, CountedRequests, Metrics
 from decisor.server.requests import TokenBody
 from decisor.server.responses import Fault, SessionReply, SignOutReply
@@ -64,7 +56,7 @@ from decisor.server.routes import (
 )
 from decisor.server.runs import NotThere, Runs
 from decisor.server.security import RequestGuard, cookie_of, hosts_of
-from decisor.server.settings import Full, ServerSettings
+from decisor.server.settings import Full, ServerSettings, show_log
 from decisor.server.stream import Busy
 from decisor.server.users import ANYBODY, TOKEN_SECONDS, Session
 from decisor.session.pool import open_pool
@@ -376,7 +368,8 @@ def make_app(state: AppState, routers: Sequence[APIRouter] = ()) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=FAULTS,
-        generate_unique_id_function=operation_id_of,
+        # Names for generated clients.
+        generate_unique_id_function=lambda route: "_".join([*map(str, route.tags), route.name]).replace(" ", "_"),
     )
     app.state.decisor, app.state.page = state, read_page()
     for router in (
@@ -426,11 +419,6 @@ def guarded_app(serving: ServerSettings, routers: Sequence[APIRouter] = ()) -> t
     inside = ("/api/", "/metrics")
     guard = RequestGuard(app, hosts, serving.users, ENTER, inside, "/api/session", state.cookie, files)
     return CountedRequests(guard, metrics) if metrics else guard, state
-
-
-def operation_id_of(route: APIRoute) -> str:
-    """Return the name of a route for generated clients."""
-    return "_".join([*map(str, route.tags), route.name]).replace(" ", "_")
 
 
 def fault_response(status: int, text: str) -> JSONResponse:
@@ -559,10 +547,7 @@ def run_web_processes(serving: ServerSettings, listening: socket.socket, count: 
 
 
 def run_web_server(
-    serving: ServerSettings,
-    listening: socket.socket,
-    ready: Callable[[], None],
-    routers: Sequence[APIRouter] = (),
+    serving: ServerSettings, listening: socket.socket, ready: Callable[[], None], routers: Sequence[APIRouter] = ()
 ) -> None:
     """Serve until Ctrl-C or SIGTERM. ``serving`` has the port of the socket; routers: of rooms above."""
     show_log(serving.log)

@@ -24,7 +24,6 @@ from decisor.history.store import searchable_text
 from decisor.server.identity import Refusal
 from decisor.server.live import REFUSED, LiveRun
 from decisor.server.metrics import Metrics
-from decisor.server.questions import suggest_questions
 from decisor.server.requests import (
     ApprovalBody,
     AskBody,
@@ -61,6 +60,7 @@ from decisor.server.responses import (
     TraceRow,
     VerificationJson,
     WhatIfReply,
+    suggest_questions,
 )
 from decisor.server.runs import (
     NotThere,
@@ -405,7 +405,9 @@ async def list_runs(
     past = await state.runs.past(user, search, most, number)
     live = state.runs.live
     lines = [run_line_of(live[str(one.number)]) if str(one.number) in live else line_of_past(one) for one in past]
-    words, unkept = search.casefold().split(), [] if number else state.runs.unkept_of(user)
+    # Runs that the history does not have stand on the first page.
+    unkept = [one for one in live.values() if not (number or one.past.number) and one.past.owner == user.name]
+    words = search.casefold().split()
     others = [run_line_of(one) for one in unkept if all(word in searchable_text(one.past) for word in words)]
     return RunList(runs=tuple([*reversed(others), *lines][:most]))
 
@@ -424,10 +426,7 @@ async def forget_run(id: str, state: CurrentState, user: CurrentUser) -> None:
 
 @runs_router.get("/runs/{id}/events", **describe_answer("events"))
 async def stream_run(
-    live: ReadableRun,
-    state: CurrentState,
-    after: After = 0,
-    last_event_id: Annotated[str, Header(max_length=20)] = "",
+    live: ReadableRun, state: CurrentState, after: After = 0, last_event_id: Annotated[str, Header(max_length=20)] = ""
 ) -> Response:
     """Send the events of a run, as server-sent events; docs/server.md describes each."""
     state.streams.check()

@@ -477,10 +477,6 @@ class Runs:
         """Count the runs that wait for a place, of all processes."""
         return self.places.waiting + (await self.jobs.count_waiting() if self.jobs else 0)
 
-    def unkept_of(self, user: User) -> list[LiveRun]:
-        """Return the runs of a user that the history does not have."""
-        return [live for live in self.live.values() if not live.past.number and live.past.owner == user.name]
-
     async def find_kept(self, user: User, id: str) -> LiveRun:
         """Return a run; raise SetupError if the history does not have it yet."""
         live = await self.find(user, id)
@@ -509,7 +505,8 @@ class Runs:
         tasks = [live.task for live in self.live.values() if live.task is not None and not live.task.done()]
         for task in tasks:
             task.cancel()
-        self.watchers.wake_all()
+        for watcher in self.watchers.everybody:
+            watcher.changed.set()
         if tasks:
             await asyncio.wait(tasks, timeout=STOP_SECONDS)
 

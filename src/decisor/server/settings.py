@@ -1,28 +1,37 @@
-"""The settings of a server, its limit on runs at once, and the watchers of a user's runs.
+"""The settings of a server, its limit on runs at once, the watchers of a user's runs, and its log.
 
 More runs wait in line; a line that is too long is refused. A watcher holds the runs that changed and that its stream
 has not sent yet.
+
+The log goes to standard error: lines for people, or a JSON object a line for programs. Objects have no values: of a
+message its fixed words alone, of an error its kind and the places in the code, of a person the hash that their folder
+of uploads has.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
+import json
+import logging
+import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from itertools import count
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from decisor.errors import SetupError
 from decisor.history.store import History
 from decisor.llms.providers import read_spec
 from decisor.runtime.budget import Limits
 from decisor.server.live import LiveRun
-from decisor.server.log import LogForm
 from decisor.server.users import User, Users
 from decisor.session.sources import Sources
+from decisor.system.extras import logger
 from decisor.system.secrets import redact
 
 AT_ONCE = 256
@@ -230,6 +239,36 @@ class Watchers:
                 watcher.news[live.id] = live
                 watcher.changed.set()
 
-    def wake_all(self) -> None:
-        for watcher in self.everybody:
-            watcher.changed.set()
+
+LogForm = Literal["text", "json"]
+
+
+class JsonFormatter(logging.Formatter):
+    """A formatter of records as JSON. Facts of a record are its ``extra={"facts": ...}``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        own = vars(record)
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            # Redaction has put the values into the message; the words without them stand beside it.
+            "event": own.get("words", record.msg),
+            "process": record.process,
+            **own.get("facts", {}),
+        }
+        if record.exc_info and (error := record.exc_info[1]) is not None:
+            frames = traceback.extract_tb(error.__traceback__)
+            line["error"] = type(error).__name__
+            line["at"] = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames]
+        return json.dumps(line)
+
+
+def show_log(form: LogForm = "text") -> None:
+    """Write what the server logs to standard error: as text problems alone, as JSON the end of each run too."""
+    handler = logging.StreamHandler()
+    if form == "json":
+        handler.setFormatter(JsonFormatter())
+        logger.setLevel(logging.INFO)
+    else:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+    logger.addHandler(handler)

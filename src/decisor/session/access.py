@@ -36,13 +36,6 @@ if TYPE_CHECKING:
 FILE = "tokens.key"
 
 
-def draw_seed() -> str:
-    """Draw a new seed, '' if no secret can be kept. It begins with the name of this machine's secret."""
-    secret = read_machine_secret()
-    # The name of the secret goes first, so that another machine can tell that it cannot make these tokens.
-    return f"{name_of_secret(secret)}.{secrets.token_hex(8)}" if secret else ""
-
-
 def key_of_seed(seed: str) -> str:
     """Return the key that this machine makes of a seed, '' if the seed is of another secret."""
     if not seed or not (secret := read_machine_secret()) or seed.partition(".")[0] != name_of_secret(secret):
@@ -141,7 +134,9 @@ def restrict_sources(sources: Sources, reader: Reader = ANYBODY, audit: str | Pa
         if not any(names_of_source([name], one, sources) for one in sources.places):
             raise SetupError(f"There is nothing of which {name} could be kept back: {HOW}.")
     is_masked = columns or any(one.connection and one.connection.mask for one in sources.places)
-    seed = draw_seed() if is_masked else ""
+    secret = read_machine_secret() if is_masked else ""
+    # The name of the secret goes first, so that another machine can tell that it cannot make these tokens.
+    seed = f"{name_of_secret(secret)}.{secrets.token_hex(8)}" if secret else ""
     # Without a secret the key is drawn for this session alone: masks hold, and verify cannot make the tokens again.
     policy = Policy(key=key_of_seed(seed) or secrets.token_hex(16), reveal=reader.reveal, seed=seed)
     places = tuple(restrict_source(one, sources, conditions, columns, policy, log) for one in sources.places)

@@ -273,7 +273,10 @@ class Data:
             try:
                 decision = await decide_by_technique(technique, asked, inner)
             finally:
-                await close_drafted_models(view.tools)
+                # The machines of models that were drafted for this question, which no other asks.
+                for tool in view.tools:
+                    if tool.name == "decision_model":
+                        await tool.close()
         if view.meaning or choices:
             decision = await view.meaning.cite(decision, records, run)
             decision = await add_readings_to_decision(decision, question, choices, technique, run)
@@ -331,13 +334,6 @@ class Data:
         if model is None and choice.name == EXACT:
             raise SetupError(NOTHING_TO_COMPUTE if choice.by_name else NOTHING_DECIDES)
         return [model] if model else ()
-
-
-async def close_drafted_models(tools: Sequence[Tool]) -> None:
-    """Close the machines of models that were drafted for a question, which no other question asks."""
-    for tool in tools:
-        if tool.name == "decision_model":
-            await tool.close()
 
 
 @asynccontextmanager

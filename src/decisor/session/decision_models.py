@@ -20,7 +20,7 @@ from decisor.semantics.definitions import Definitions
 from decisor.session.data import ask
 from decisor.session.result import Result
 from decisor.session.sources import Place
-from decisor.trace.events import ActionStart, TraceEntry, events_of
+from decisor.trace.events import ActionStart, events_of
 from decisor.types import Question
 
 if TYPE_CHECKING:
@@ -99,12 +99,7 @@ def draft_model(
     options["settings"] = {"asks_person": True, "accept": accept, **options.get("settings", {})}
     options["technique"] = TECHNIQUE
     result = ask(question, db=db, docs=docs, tools=tools, **options)
-    ranked, compared = (list_model_inputs(result.trace, verb) for verb in ("rank", "compare"))
+    jobs = [start.input.partition("\n") for start in events_of(result.trace, ActionStart) if start.tool == TOOL]
+    ranked, compared = ([text for head, _, text in jobs if head == verb] for verb in ("rank", "compare"))
     texts = compared[-1].partition(SECOND)[::2] if compared and not result.answer else ()
     return DraftedModel(result, ranked[-1] if ranked else "", [f"{text.strip()}\n" for text in texts])
-
-
-def list_model_inputs(entries: Sequence[TraceEntry], verb: str) -> list[str]:
-    """Return the models that a run of model_first gave its tool with this verb."""
-    parts = [start.input.partition("\n") for start in events_of(entries, ActionStart) if start.tool == TOOL]
-    return [text for head, _, text in parts if head == verb]

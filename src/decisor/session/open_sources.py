@@ -159,8 +159,6 @@ async def open_source_by_form(source: Source, sources: Sources) -> Tool:
     if source.role and source.form != "sql":
         raise SetupError(f"{source.name} is no database with roles: leave role out, or use an account of its own.")
     if source.form == "passages":
-        pass
-
         conditions = [text for _, text in source.policy.rows]
         return await open_documents_for_reader(source.place, source.name, conditions, source.connection, source.audit)
     tables, denied = (tables_of_source(names, source, sources) for names in (sources.tables, sources.deny_tables))
@@ -314,11 +312,7 @@ async def open_documents_for_reader(
 
 
 async def open_documents(
-    place: str,
-    name: str = PASSAGES,
-    limit: int = 10,
-    connection: Connection | None = None,
-    titles: bool = True,
+    place: str, name: str = PASSAGES, limit: int = 10, connection: Connection | None = None, titles: bool = True
 ) -> PassagesTool:
     """Open documents as a tool that finds passages.
 

@@ -116,14 +116,6 @@ def estimate_question_seconds(measurement: Measurement) -> float:
     return CALLS * (measurement.seconds + REPLY_TOKENS / measurement.speed) if measurement.speed else 0.0
 
 
-def group_by_fit(ratings: list[Fitness]) -> Mapping[tuple[Fit, str], list[str]]:
-    """Group the techniques by fitness and reason."""
-    groups: dict[tuple[Fit, str], list[str]] = {}
-    for fitness in ratings:
-        groups.setdefault((fitness.fit, fitness.why), []).append(fitness.technique)
-    return groups
-
-
 @dataclass(eq=False)
 class LLMs:
     """The LLMs of a session, each opened once. An LLM that is given as an object is used unchanged, and left open."""
@@ -485,12 +477,7 @@ def open_run(
         numbers = count(attached.earlier.last + 1 if attached.earlier else 1)
         env = Toolbox(tools, numbers, approve=attached.approve, row_values=row_values or RowValues())
         run = Run(
-            choice.llm or NoLLM(),
-            env,
-            Budget(request.limits),
-            trace,
-            calling=choice.calling,
-            asking=choice.asking,
+            choice.llm or NoLLM(), env, Budget(request.limits), trace, calling=choice.calling, asking=choice.asking
         )
         try:
             yield run

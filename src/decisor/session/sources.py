@@ -118,10 +118,7 @@ def build_sources(
     count = Counter(source.form for source in places)
     # The only source of a form is called by its form.
     sources = tuple(
-        replace(
-            source,
-            name=source.name or (source.form if count[source.form] == 1 else name_from_place(source.place)),
-        )
+        replace(source, name=source.name or (source.form if count[source.form] == 1 else name_from_place(source.place)))
         for source in places
     )
     check_unique_names([source.name for source in sources])

@@ -29,7 +29,6 @@ from decisor.decision_record.build import (
     find_ranking_step,
     find_supporting_steps,
     number_of_observation,
-    restore_question,
 )
 from decisor.decision_record.build import restore_steps as recorded_steps
 from decisor.decision_record.page import RecordFile
@@ -97,7 +96,8 @@ def past_decision_of_record(record: DecisionRecord) -> PastDecision:
         raise SetupError("There is no decision in this record, so there is nothing to verify.")
     model = content.model.text if content.model else ""
     seeds = seeds_of(content.data.sources)
-    return PastDecision(restore_question(content), decision_of(content), recorded_steps(content), model, seeds)
+    question = Question(content.request.question, content.request.rules, content.request.goal)
+    return PastDecision(question, decision_of(content), recorded_steps(content), model, seeds)
 
 
 def digest_of_all_rows(observation: Observation) -> str:

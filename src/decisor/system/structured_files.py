@@ -73,16 +73,6 @@ def find_line_number(lines: Lines, path: tuple[str, ...]) -> int:
     return lines.get(path, 0)
 
 
-def find_fault_line(lines: Lines, path: tuple[str, ...]) -> int:
-    """Return the line of a key, or of the first thing in it.
-
-    If there is neither, it is the line of the part around it.
-    """
-    # A table that only has subtables ([measure.cost] without [measure]) has no line of its own.
-    inner = [line for key, line in lines.items() if key[: len(path)] == path]
-    return min(inner) if path and inner else find_line_number(lines, path)
-
-
 MAX_CHARS = 1_000_000
 SHOWN_FAULTS = 8
 LONGEST_FAULT = 400
@@ -130,7 +120,10 @@ class TomlFile:
     def locate(self, path: DocumentPath, words: str, document: str = "") -> tuple[int, str]:
         """Return the line of a fault, and its complaint with the keys that lead to it."""
         keys = tuple(str(step + 1) if isinstance(step, int) else step for step in path)
-        return find_fault_line(self.lines, keys), f"{'.'.join(keys) or document} {words}".lstrip()
+        # A table that only has subtables ([measure.cost] without [measure]) has no line of its own.
+        inner = [line for key, line in self.lines.items() if key[: len(keys)] == keys]
+        at = min(inner) if keys and inner else find_line_number(self.lines, keys)
+        return at, f"{'.'.join(keys) or document} {words}".lstrip()
 
 
 class TomlFault(ModelMistake):

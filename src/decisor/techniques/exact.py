@@ -54,10 +54,7 @@ class Exact:
             ranking.options[0].name,
             collect_ranking_evidence(observation, ranking),
             ranking,
-            plan=(
-                "Compute the outcome of every candidate.",
-                f"Take the {describe_goal(ranking)} {ranking.measure}.",
-            ),
+            plan=("Compute the outcome of every candidate.", f"Take the {describe_goal(ranking)} {ranking.measure}."),
             reasons=explain_ranking(ranking),
             assumptions=tuple(reading_lines(ranking)),
         )

@@ -258,14 +258,11 @@ class EloSearch:
 
     def over(self) -> bool:
         """Return whether an answer passed the check, was given often enough, or the best has won often enough."""
-        if self.passed or (self.rules.equal and max(self.count_answers().values(), default=0) >= self.rules.equal):
+        given = Counter(node.vote for node in self.tree.answers() if node.rated)
+        if self.passed or (self.rules.equal and max(given.values(), default=0) >= self.rules.equal):
             return True
         best = self.highest() if self.settings.settled and self.played else None
         return bool(best and self.streaks[best.id] >= self.settings.settled)
-
-    def count_answers(self) -> Counter[str]:
-        """Return how many rated sequences gave each answer."""
-        return Counter(node.vote for node in self.tree.answers() if node.rated)
 
     def rated(self) -> list[TreeNode]:
         return [node for node in self.tree.sequences if node.rated]

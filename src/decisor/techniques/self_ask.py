@@ -104,10 +104,7 @@ class SelfAsk:
             follow_up: str = read_dataclass(FollowUpReply, value).follow_up
             return follow_up or read_cited_answer(value, trajectory, passages)
 
-        shapes = (
-            ReplyShape({"follow_up": "the question"}, "follow_up", MORE),
-            build_answer_shape(ANSWER, ENOUGH),
-        )
+        shapes = (ReplyShape({"follow_up": "the question"}, "follow_up", MORE), build_answer_shape(ANSWER, ENOUGH))
         return Form("follow-up question", FORM, read, FollowUpReply, shapes, read_value)
 
 

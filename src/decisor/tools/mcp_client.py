@@ -119,7 +119,11 @@ class McpServer:
         variables = {name: one.reveal() for name, one in self.keys.items()}
         if self.place.startswith(("http://", "https://")):
             return connect_address(self.place, next(iter(variables.values()), ""), self.meter, self.seconds)
-        return connect_process(build_server_start(shlex.split(self.place), variables), self.meter)
+        # A server runs in the person's folder, and gets its own variables and a few of the environment.
+        environment = {name: os.environ[name] for name in VARIABLES if name in os.environ} | variables
+        return connect_process(
+            ProcessStart(tuple(shlex.split(self.place)), environment, str(working_folder())), self.meter
+        )
 
     async def tools(self, names: Sequence[str] = ()) -> list[McpTool]:
         """Return the named tools, or all that declare themselves read-only.
@@ -300,12 +304,6 @@ class ByteMeter:
     def take(self, size: int) -> bool:
         self.left -= size
         return self.left >= 0
-
-
-def build_server_start(command: Sequence[str], variables: Mapping[str, str]) -> ProcessStart:
-    """Build the start of a server in the person's folder. It gets its own variables and a few of the environment."""
-    environment = {name: os.environ[name] for name in VARIABLES if name in os.environ}
-    return ProcessStart(tuple(command), {**environment, **variables}, str(working_folder()))
 
 
 @asynccontextmanager

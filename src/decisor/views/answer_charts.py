@@ -87,16 +87,6 @@ class ChartColumn:
         return "" if value is None else str(value)
 
 
-def read_chart_columns(records: Sequence[Record]) -> list[ChartColumn]:
-    """Return the columns of records with the same fields.
-
-    A year beside its month or quarter becomes one column with both.
-    """
-    names = list(records[0].fields)
-    columns = [classify_column(name, [record.fields[name] for record in records]) for name in names]
-    return with_periods(columns)
-
-
 def classify_column(name: str, cells: Sequence[Value]) -> ChartColumn:
     """Return a column with its kind: time, number, name, key or none.
 
@@ -192,7 +182,9 @@ def choose_chart(records: Sequence[Record], units: Mapping[str, str] = NO_UNITS)
     """
     if len(records) < LEAST_ROWS:
         return None
-    columns = read_chart_columns(records)
+    names = records[0].fields
+    # A year beside its month or quarter becomes one column with both.
+    columns = with_periods([classify_column(name, [record.fields[name] for record in records]) for name in names])
     by_kind: dict[str, list[ChartColumn]] = {kind: [] for kind in ("time", "number", "name", "key")}
     for one in columns:
         by_kind.setdefault(one.kind, []).append(one)
@@ -232,7 +224,8 @@ class ChartTable:
         same = measures[:1] if names else self.of_one_scale(measures)
         every = list(groups.values()) or [self.marks(x, one) for one in same]
         # Lines need two points each on average, and one value at a time: otherwise they would jump.
-        if sum(map(len, every)) < max(LEAST_ROWS, 2 * len(every)) or any(is_crowded(marks) for marks in every):
+        is_crowded = any(len({mark.x for mark in marks}) < len(marks) for marks in every)
+        if sum(map(len, every)) < max(LEAST_ROWS, 2 * len(every)) or is_crowded:
             return None
         values = [mark.y for marks in every for mark in marks if mark.y is not None]
         if len(values) < LEAST_ROWS:
@@ -361,11 +354,6 @@ def join_name_cells(names: Sequence[ChartColumn], at: int) -> str:
 
 def join_column_names(columns: Sequence[ChartColumn]) -> str:
     return ", ".join(one.name.replace("_", " ") for one in columns)
-
-
-def is_crowded(marks: Sequence[ChartMark]) -> bool:
-    """Return whether two marks are at one place."""
-    return len({mark.x for mark in marks}) < len(marks)
 
 
 def is_rising(column: ChartColumn) -> bool:

@@ -47,7 +47,9 @@ MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12000, 60000)
 def chart_html(chart: Chart, records: frozenset[str] = frozenset()) -> Html:
     """Return a chart as HTML; a mark of one of the ``records`` leads to its row of the evidence."""
     notes = (tag("p", clean_for_terminal(note), cls="soft") for note in list_notes(chart))
-    below = vega_lite_link(chart) if chart.has_records else figures_table(chart)
+    # Marks that are cells of cited records stand in the tables of the evidence.
+    has_records = any(mark.record for _, mark, _ in chart.marks())
+    below = vega_lite_link(chart) if has_records else figures_table(chart)
     drawings = (chart_svg(chart, kind, records) for kind in WIDTHS)
     return tag("figure", tag("figcaption", clean_one_line(chart.title)), *drawings, *notes, below, cls="chart")
 

@@ -119,11 +119,6 @@ class Chart:
         ends = (end for _, mark, value in self.marks() for end in (value, mark.low, mark.high))
         return [end for end in ends if end is not None]
 
-    @property
-    def has_records(self) -> bool:
-        """Whether its marks are cells of cited records, which the evidence shows in a table."""
-        return any(mark.record for _, mark, _ in self.marks())
-
     def format_mark(self, mark: ChartMark) -> str:
         """Format the value of a mark with its range and its note."""
         if self.kind == "steps":

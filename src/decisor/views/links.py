@@ -125,7 +125,11 @@ def link_text(text: str, anchors: Anchors) -> Html:
 
     A citation of a record that a figure of the text leads to already is left out, as it says nothing more.
     """
-    matches = list(link_pattern(anchors.figures).finditer(text))
+    # The longest figure first, as alternatives are tried in order: 12.34 before 12. Letters beside it make it a word.
+    figures = sorted({one.text for one in anchors.figures if one.text}, key=len, reverse=True)
+    ends = [rf"(?<![0-9A-Za-z_.,]){re.escape(one)}(?![0-9A-Za-z_]|[.,]\d)" for one in figures]
+    pattern = "|".join([re.sub(r"\((?!\?)", "(?:", CITATION.pattern), *ends])
+    matches = list(re.finditer(pattern, text))
     texts = {match[0] for match in matches if not CITATION.match(match[0])}
     shown = {cell.record for one in texts for cell in anchors.cells.get(one, ())}
     parts: list[Html | str | None] = []
@@ -137,17 +141,6 @@ def link_text(text: str, anchors: Anchors) -> Html:
         parts.append(citation_html(names, anchors) if is_citation else figure_html(match[0], anchors))
         end = match.end()
     return join(*parts, text[end:])
-
-
-def link_pattern(figures: Sequence[Figure]) -> re.Pattern[str]:
-    """Build the pattern of citations and figures as they are written, the longest figure first.
-
-    Latin letters beside a figure make it a word.
-    """
-    # The longest first, as alternatives are tried in order: 12.34 before 12.
-    texts = sorted({one.text for one in figures if one.text}, key=len, reverse=True)
-    ends = [rf"(?<![0-9A-Za-z_.,]){re.escape(text)}(?![0-9A-Za-z_]|[.,]\d)" for text in texts]
-    return re.compile("|".join([re.sub(r"\((?!\?)", "(?:", CITATION.pattern), *ends]))
 
 
 def citation_html(names: Sequence[str], anchors: Anchors) -> Html | None:

@@ -50,7 +50,9 @@ def ranking_chart(ranking: Ranking, known: Sequence[str] = ()) -> Chart | None:
     names = ("equally good", "not as good" if ties else "")
     series = (ChartSeries(name, tuple(group)) for name, group in zip(names, (ties, marks), strict=True) if group)
     word = "largest" if ranking.goal == "max" else "smallest"
-    unsaid = [line for line in ranking_summary(ranking) if not any(line in text for text in known)]
+    # How many candidates were compared, the exclusions, and how sure the first place is.
+    facts = (format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking))
+    unsaid = [one for one in facts if one and ranking.candidates is not None and not any(one in text for text in known)]
     axis = Axis(ranking.measure, ranking.unit)
     chart = Chart(
         "bar",
@@ -152,13 +154,6 @@ def step_mark(place: int, name: str, ends: tuple[float, float], digits: int) -> 
     return ChartMark(
         "", place, change, name.replace("_", " "), min(ends), max(ends), format_value(change, digits, signed=True)
     )
-
-
-def ranking_summary(ranking: Ranking) -> list[str]:
-    """Return the number of candidates that were compared, the exclusions, and how sure the first place is."""
-    if ranking.candidates is None:
-        return []
-    return [line for line in (format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking)) if line]
 
 
 def studies_of(entries: Sequence[TraceEntry]) -> list[Study]:

@@ -378,7 +378,9 @@ def evidence_table(
         for at in order:
             cell = EvidenceCell(record.id, columns[at])
             value = record.text if columns[at] < 0 else record.fields[names[at]]
-            text = value if isinstance(value, str) else format_evidence_cell(value, decimals.get(at, 0))
+            places = decimals.get(at, 0)
+            # A number is written as its column is, a whole one as it is, for it may be a year or a key.
+            text = f"{value:,.{places}f}" if isinstance(value, float) and places else format_table_value(value)
             is_hit = cell in hits
             cls = " ".join(["n"] * (at in numbers) + ["hit"] * is_hit) or None
             cells.append(tag("td", text, id=cell_anchor(cell) if is_hit else None, cls=cls))
@@ -413,10 +415,3 @@ def most_decimals(values: Sequence[object]) -> int:
     floats = [format_table_value(value) for value in values if isinstance(value, float)]
     digits = [len(text.partition(".")[2]) if "e" not in text else 9 for text in floats]
     return max(digits, default=0) if max(digits, default=0) <= 4 else 0
-
-
-def format_evidence_cell(value: object, decimals: int) -> str:
-    """Format a number as its column is, a whole one as it is, for it may be a year or a key."""
-    if isinstance(value, float) and decimals:
-        return f"{value:,.{decimals}f}"
-    return format_table_value(value) if isinstance(value, int | float | None) else str(value)

@@ -58,7 +58,7 @@ from decisor.trace.events import (
     Writing,
 )
 from decisor.trace.prompts import read_thoughts
-from decisor.types import Observation, Question, Record, Value
+from decisor.types import Observation, Question, Record
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -98,7 +98,7 @@ def group_records(records: Sequence[Record], passages_alone: bool = True) -> Ite
     yield from groups.values()
 
 
-def format_table_value(value: Value) -> str:
+def format_table_value(value: object) -> str:
     return "" if value is None else format_number(value) if isinstance(value, float) else str(value)
 
 

@@ -191,7 +191,9 @@ class DelimitedFile:
 
 def sketch_file(path: str, readable: str) -> DelimitedFile | None:
     """Return a delimited file, None if it holds no row. readable: the path of its copy in UTF-8."""
-    head, is_whole = read_head(Path(readable))
+    with open_plain_or_gzip(Path(readable)) as file:
+        data = file.read(HEAD_BYTES)
+    head, is_whole = data.decode("utf-8-sig", "replace"), len(data) < HEAD_BYTES
     if not is_whole:
         # The end of the text may lie anywhere in a line.
         head = head[: head.rfind("\n") + 1] or head
@@ -447,13 +449,6 @@ def summarize_file_names(paths: Sequence[str]) -> str:
 
 def open_plain_or_gzip(path: Path) -> IO[bytes] | gzip.GzipFile:
     return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
-
-
-def read_head(path: Path) -> tuple[str, bool]:
-    """Read the first text of a file, and whether that is all of the file."""
-    with open_plain_or_gzip(path) as file:
-        data = file.read(HEAD_BYTES)
-        return data.decode("utf-8-sig", "replace"), len(data) < HEAD_BYTES
 
 
 def detect_encoding(path: Path) -> tuple[str, bool]:

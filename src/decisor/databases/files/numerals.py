@@ -87,11 +87,6 @@ def sql_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def sql_distinct(table: str, column: str) -> str:
-    """Return SQL for the texts of a column, each once, with its rows ``n``: patterns cost more than groups."""
-    return f"(SELECT {quote_identifier(column)}, count(*) AS n FROM {quote_identifier(table)} GROUP BY 1)"
-
-
 def sql_missing(column: str) -> str:
     """Return SQL for whether a column holds a word for no value, or an error of a spreadsheet."""
     listed = ", ".join(map(sql_text, (*MISSING, *ERRORS)))
@@ -106,7 +101,9 @@ def sql_tidy(column: str) -> str:
 def sql_texts(table: str, column: str) -> str:
     """Return SQL for the tidy texts ``x`` of a column and their rows ``n``, without words for no value."""
     tidy, missing = sql_tidy(quote_identifier(column)), sql_missing(column)
-    return f"(SELECT {tidy} AS x, n FROM {sql_distinct(table, column)} WHERE NOT {missing})"
+    # Each text once, with its rows: patterns cost more than groups.
+    distinct = f"(SELECT {quote_identifier(column)}, count(*) AS n FROM {quote_identifier(table)} GROUP BY 1)"
+    return f"(SELECT {tidy} AS x, n FROM {distinct} WHERE NOT {missing})"
 
 
 def sql_bare(tidy: str) -> str:
@@ -367,16 +364,13 @@ class WrittenDates:
 
     def why_text(self) -> str:
         if self.bad:
-            return f"{counted_bad(self.bad)} no date in any order"
+            bad = "one of its texts is" if self.bad == 1 else f"{self.bad:,} of its texts are"
+            return f"{bad} no date in any order"
         if self.day_over_12 and self.month_over_12:
             return "in some of its dates the day goes first, in others the month"
         if self.texts != self.figures:
             return "its dates are written in several ways"
         return f"nothing says whether the day or the month goes first in {self.sample!r}"
-
-
-def counted_bad(number: int) -> str:
-    return "one of its texts is" if number == 1 else f"{number:,} of its texts are"
 
 
 def sql_date(tidy: str, order: str, is_day: bool, has_short_years: bool) -> str:

@@ -19,7 +19,6 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from decisor.databases.pitfalls.blocks import SelectBlock
 from decisor.databases.pitfalls.fan_out import find_multipliers
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.databases.schema import TableInfo
@@ -72,7 +71,8 @@ async def ungrouped_column(rule_input: RuleInput) -> list[Pitfall]:
     for block in rule_input.blocks:
         groups = block.groups or []
         is_each = not groups and bool(EACH.search(rule_input.asked.text))
-        if (not groups and not block.has_aggregates()) or (is_extreme_only(block) and not is_each):
+        is_extreme = bool(block.aggregates) and all(isinstance(call, exp.Max | exp.Min) for call in block.aggregates)
+        if (not groups and not block.has_aggregates()) or (is_extreme and not is_each):
             continue
         known = block.source_columns(groups)
         for item in block.select.expressions:
@@ -84,7 +84,3 @@ async def ungrouped_column(rule_input: RuleInput) -> list[Pitfall]:
                 text = "{} is not in GROUP BY: a group shows that of any of its rows. Group by it, or leave it out."
                 pitfalls.append(rule_input.pitfall("ungrouped_column", value, text))
     return pitfalls
-
-
-def is_extreme_only(block: SelectBlock) -> bool:
-    return bool(block.aggregates) and all(isinstance(call, exp.Max | exp.Min) for call in block.aggregates)

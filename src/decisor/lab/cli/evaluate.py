@@ -65,8 +65,7 @@ def eval_command(
     ] = False,
     junit: Annotated[Path | None, typer.Option(help="Write the outcomes as JUnit XML.")] = None,
     fail_under: Annotated[
-        float | None,
-        typer.Option(min=0.0, max=1.0, help="Exit with 1 if fewer cases are right in every repeat: 0.9."),
+        float | None, typer.Option(min=0.0, max=1.0, help="Exit with 1 if fewer cases are right in every repeat: 0.9.")
     ] = None,
     store: Annotated[str | None, typer.Option(help="The run store, a file (run.db).")] = None,
     repeats: Annotated[int | None, typer.Option(min=1, help="Runs of every combination (1).")] = None,

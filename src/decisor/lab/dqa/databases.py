@@ -374,15 +374,12 @@ class Stores:
             yield tool
         finally:
             self.users[key] -= 1
-            self._close_idle()
-
-    def _close_idle(self) -> None:
-        # The longest unused come first.
-        idle = [key for key in self.opened if not self.users[key]]
-        for key in idle[: max(0, len(idle) - IDLE)]:
-            path = self._path(key) if not self.url else None
-            self.closing.append(asyncio.create_task(close_when_open(self.opened.pop(key), path)))
-        self.closing = [task for task in self.closing if not task.done()]
+            # Close the idle ones but a few, the longest unused first.
+            idle = [key for key in self.opened if not self.users[key]]
+            for key in idle[: max(0, len(idle) - IDLE)]:
+                path = self._path(key) if not self.url else None
+                self.closing.append(asyncio.create_task(close_when_open(self.opened.pop(key), path)))
+            self.closing = [task for task in self.closing if not task.done()]
 
     async def _open(self, world: DqaWorld) -> Tool:
         if self.url:

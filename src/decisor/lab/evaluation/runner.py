@@ -252,7 +252,7 @@ async def evaluate_suite(
         ends.push_async_callback(release_claims, writer)
         # Open the store, and find out what is left to do.
         await writer.do(partial(RunStore.begin, about=suite.about()))
-        finished = await writer.do(read_finished)
+        finished = await writer.do(lambda store: {one.key: (one.state, one.usage) for one in store.each_outcome()})
         # An endpoint that has answered here gets more patience before its refusals count as its own fault.
         work.outages.proven |= {key[3] for key, (state, _) in finished.items() if state != "crashed"}
         await writer.do(partial(RunStore.plan, tasks=planned_tasks))
@@ -280,11 +280,6 @@ def list_breakers(llms: Iterable[SharedLLM]) -> dict[str, Retries]:
     """Return the retry layers of endpoints, by the names of their LLMs."""
     endpoints = {one.name: getattr(one.llm, "endpoint", None) for one in llms}
     return {name: endpoint.retries for name, endpoint in endpoints.items() if isinstance(endpoint, Endpoint)}
-
-
-def read_finished(store: RunStore) -> dict[Key, tuple[State, Usage]]:
-    """Return the state and the usage of each finished case."""
-    return {outcome.key: (outcome.state, outcome.usage) for outcome in store.each_outcome()}
 
 
 async def release_claims(writer: Writer) -> None:

@@ -79,12 +79,6 @@ def is_owner_living(store: Path, number: int) -> bool:
         os.close(file)
 
 
-def remove_dead_locks(store: Path) -> None:
-    """Remove the lock files of dead owners."""
-    for path in store.parent.glob(f"{glob.escape(store.name)}-owner-*"):
-        is_owner_living(store, int(path.name.rpartition("-")[2]))
-
-
 APPLICATION = 0x44435352
 VERSION = 1
 BUSY_MS = 60_000
@@ -154,7 +148,9 @@ class StoreFile:
         if self.owner is not None:
             self.owner.leave()
             self.owner = None
-            remove_dead_locks(self.path)
+            # The lock files of dead owners are removed.
+            for path in self.path.parent.glob(f"{glob.escape(self.path.name)}-owner-*"):
+                is_owner_living(self.path, int(path.name.rpartition("-")[2]))
         self.connection.close()
 
 

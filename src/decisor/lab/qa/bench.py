@@ -38,8 +38,8 @@ from decisor.documents.tool import PassagesTool
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Case, Row, Score, parse_question_rows, short_digest
 from decisor.lab.judges import OwnLLM, grade_by_llm_eval, open_judge_run
-from decisor.lab.qa.score import Right, contains_gold, equals_main_gold, exact, is_close_to_gold, score_qa_answer
-from decisor.lab.text_match import read_choice_letter, read_first_yes_no
+from decisor.lab.qa.score import Right, equals_main_gold, exact, score_qa_answer
+from decisor.lab.text_match import acc, is_near_answer, read_choice_letter, read_first_yes_no
 from decisor.session.open_sources import embedder_closer, embedder_of_environment
 from decisor.system.storage import cache_folder
 from decisor.tools.toolbox import Toolbox
@@ -170,10 +170,6 @@ class QaSet:
         cases = self.complete(cases, path)
         return self.part(cases) if only_part else cases
 
-    @property
-    def has_corpus(self) -> bool:
-        return bool(self.read_passages or self.parse_passages)
-
     def passages(self, data: Path) -> Iterator[Passage]:
         """Iterate over the set's own corpus, empty if it has none. Raise SetupError if it cannot be read."""
         if self.read_passages:
@@ -222,7 +218,7 @@ class QaBench:
     def index(self) -> Path | None:
         if self.corpus:
             return open_corpus_index(Path(self.corpus), self.mode)
-        if not self.questions.has_corpus:
+        if not (self.questions.read_passages or self.questions.parse_passages):
             return None
         file = self.questions.file(self.data)
         return build_cached_index(self.name, file, lambda: self.questions.passages(self.data), self.mode)
@@ -453,7 +449,7 @@ PARALLELQA = QaSet(
     folder="llmcompiler",
     files=("parallelqa.jsonl.gz", "parallelqa_dataset.json"),
     parse_case=parse_parallelqa_case,
-    right=is_close_to_gold,
+    right=lambda answer, case: is_near_answer(answer, case.gold[0]),
 )
 ParallelQABench = make_qa_bench(PARALLELQA, __name__)
 
@@ -485,7 +481,7 @@ POPQA = QaSet(
     files=("questions.jsonl.gz", "popQA.tsv", "popqa.tsv", "test.tsv"),
     parse_case=parse_popqa_case,
     read_passages=read_popqa_corpus,
-    right=contains_gold,
+    right=lambda answer, case: acc(answer, case.gold) == 1,
     option="longtail",
     part=lambda cases: [case for case in cases if int(str(case.facts["views"])) < LONG_TAIL_VIEWS],
 )

@@ -156,14 +156,6 @@ def exact(answer: str, case: Case) -> bool:
     return answers.em(answer, case.gold) == 1
 
 
-def contains_gold(answer: str, case: Case) -> bool:
-    return answers.acc(answer, case.gold) == 1
-
-
-def is_close_to_gold(answer: str, case: Case) -> bool:
-    return answers.is_near_answer(answer, case.gold[0])
-
-
 def equals_main_gold(answer: str, case: Case) -> bool:
     """Return whether an answer equals the main accepted answer.
 
@@ -181,7 +173,10 @@ def score_qa_answer(case: Case, decision: Decision, events: Sequence[TraceEntry]
     finds it for all techniques.
     """
     won = bool(answer) and right(answer, case)
-    golds = list_gold_sets(case)
+    # Sets of passages of which one is enough: StrategyQA has one of each annotator, the other data sets one in all.
+    annotators = case.facts.get("annotators")
+    sets = annotators if isinstance(annotators, list) else [case.facts.get("passages")]
+    golds = [[str(id) for id in gold] for gold in sets if isinstance(gold, list | tuple) and gold]
     searches = list_rankings(events)
     # A passage that no prompt held helped nobody, so it is not retrieved for these metrics.
     rankings = list_rankings(events, find_prompted_ids(events))
@@ -211,16 +206,6 @@ def score_qa_answer(case: Case, decision: Decision, events: Sequence[TraceEntry]
         tags=(attribution,) if answer else (),
         counts=counts,
     )
-
-
-def list_gold_sets(case: Case) -> list[list[str]]:
-    """Return the sets of passages of which one is enough.
-
-    StrategyQA has one set per annotator, the other data sets have one in all.
-    """
-    annotators = case.facts.get("annotators")
-    sets = annotators if isinstance(annotators, list) else [case.facts.get("passages")]
-    return [[str(id) for id in gold] for gold in sets if isinstance(gold, list | tuple) and gold]
 
 
 def compute_retrieval_metrics(

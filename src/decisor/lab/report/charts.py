@@ -10,16 +10,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from decisor.lab.benchmark import Outcome
-from decisor.lab.curves import (
+from decisor.lab.dqa.bench import KINDS, find_retrieval_kinds, retrieval_kind_of
+from decisor.lab.statistics import (
+    COUNTED,
+    ComparedSide,
     CurvePoint,
+    Interval,
+    SummaryRow,
     accuracy_by_count,
     accuracy_by_decile,
     accuracy_by_kind,
     choose_curve_limits,
     compute_budget_curve,
+    sides_of,
 )
-from decisor.lab.dqa.bench import KINDS, find_retrieval_kinds, retrieval_kind_of
-from decisor.lab.statistics import COUNTED, ComparedSide, Interval, SummaryRow, sides_of
 from decisor.system.wording import format_count
 from decisor.views.charts import Axis, Chart, ChartKind, ChartMark, ChartSeries
 from decisor.views.markup import Html, tag
@@ -29,10 +33,7 @@ if TYPE_CHECKING:
 
 
 def make_charts(
-    benchmark: str,
-    outcomes: Sequence[Outcome],
-    rows: Sequence[SummaryRow],
-    label: Callable[[ComparedSide], str],
+    benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[SummaryRow], label: Callable[[ComparedSide], str]
 ) -> tuple[Chart, ...]:
     """Return every plot for which the outcomes of one benchmark have data."""
     overall = [row for row in rows if not row.group and row.benchmark == benchmark]

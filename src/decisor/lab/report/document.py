@@ -199,12 +199,6 @@ def figure_table(
     return scroll_table_html(head, join(*body), cls)
 
 
-def number_techniques(report: Report) -> dict[str, int]:
-    """Return the number of each technique, and so its colour and shape, everywhere on the page."""
-    names = dict.fromkeys(report.label_of_row(row) for one in report.benchmarks for row in one.rows)
-    return {name: number for number, name in enumerate(names)}
-
-
 MAIN_METRICS = 3
 
 

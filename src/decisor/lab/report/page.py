@@ -29,15 +29,7 @@ from decisor.lab.report.charts import (
     format_short_number,
     spell_out_name,
 )
-from decisor.lab.report.document import (
-    BenchmarkReport,
-    Report,
-    ReportDiff,
-    figure_table,
-    metric_cell,
-    number_techniques,
-    render_results,
-)
+from decisor.lab.report.document import BenchmarkReport, Report, ReportDiff, figure_table, metric_cell, render_results
 from decisor.lab.statistics import STATES, ComparedSide, PairedComparison, SummaryRow
 from decisor.system.serialization import finite_json_value, json_value
 from decisor.system.wording import format_count
@@ -161,13 +153,7 @@ def render_failures(one: BenchmarkReport, report: Report) -> Html:
     }
     return join(
         render_tag_counts("What went wrong", WRONG, {side: row.failures for side, row in rows.items()}, rows),
-        render_tag_counts(
-            "What happened on the way",
-            MARKS,
-            marks,
-            rows,
-            right=True,
-        ),
+        render_tag_counts("What happened on the way", MARKS, marks, rows, right=True),
         render_tag_counts("How runs ended", "", ended, rows) if odd else "",
     )
 
@@ -299,7 +285,9 @@ def render_page_head(report: Report, style: str, script: str) -> Html:
 
 
 def render_page_body(report: Report, compared: bool) -> Html:
-    numbers = number_techniques(report)
+    # The number of a technique is its colour and shape everywhere on the page.
+    names = dict.fromkeys(report.label_of_row(row) for one in report.benchmarks for row in one.rows)
+    numbers = {name: number for number, name in enumerate(names)}
     several = len(report.benchmarks) > 1
     links = [
         tag("a", one.name if several else "Results", href=f"#{section_anchor(one.name)}") for one in report.benchmarks

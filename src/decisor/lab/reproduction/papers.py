@@ -44,7 +44,6 @@ from pydantic import ConfigDict, TypeAdapter
 
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome
-from decisor.lab.curves import sort_into_tenths, was_right_by
 from decisor.lab.dqa.bench import find_retrieval_kinds, retrieval_kind_of
 from decisor.lab.dqa.worlds import SCENARIOS, Scenario, read_dqa_questions, read_dump
 from decisor.lab.statistics import (
@@ -55,7 +54,9 @@ from decisor.lab.statistics import (
     mean,
     metric_by_case,
     share_over_cases,
+    sort_into_tenths,
     tries_by_case,
+    was_right_by,
     wilson,
 )
 from decisor.lab.toolbench.bench import compute_incidences

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from decisor.lab.benchmark import Case, Outcome, Score, compute_search_metrics, find_chosen_path, list_sequence_answers
+from decisor.lab.benchmark import Case, Outcome, Score, compute_search_metrics, find_chosen_path
 from decisor.lab.judges import JudgedAttempt, OwnLLM, PassJudge, PassResult, open_judge_run, solvable_pass_rate
 from decisor.lab.toolbench.environment import (
     FINISH,
@@ -46,7 +46,7 @@ from decisor.lab.toolbench.environment import (
     status_of_error,
 )
 from decisor.system.secrets import Secret
-from decisor.trace.events import TraceEntry, iterate_actions
+from decisor.trace.events import SearchTree, TraceEntry, events_of, iterate_actions
 from decisor.types import LLM, Decision, Environment, Question, Record, Usage
 
 CLASSES: Mapping[str, frozenset[int]] = {
@@ -232,7 +232,8 @@ class ToolBenchBench:
 
     async def any_passed(self, case: Case, decision: Decision, events: Sequence[TraceEntry], judge: LLM | None) -> bool:
         """Return whether another answer than the decision's passes, judged by the answer alone."""
-        for answer in list_sequence_answers(events):
+        nodes = [node for tree in events_of(events, SearchTree) for node in tree.nodes]
+        for answer in dict.fromkeys(node.answer for node in nodes if node.ended == "answered"):
             # The decision has its verdict already.
             if answer != decision.answer and (await self.passed(self.attempt(case, answer, ()), judge)).right:
                 return True

@@ -227,8 +227,11 @@ class WebShopBench:
         orders = [record for result in results for record in result.observation.records if record.source == ORDER]
         # A technique may order in several sequences; the answer says which order counts.
         fits = [self.fit(order, goal) for order in orders]
-        at = find_named_order(decision.answer, orders)
-        got = fits[at] if at is not None else NOTHING
+        # The text of the order counts first, then the last order of a product that is named.
+        text = decision.answer
+        named = [at for at, order in enumerate(orders) if order.fields["order"] == text.strip()]
+        named = named or [at for at, one in enumerate(orders) if str(one.fields["asin"]).lower() in text.lower()]
+        got = fits[named[-1]] if named else NOTHING
         best = max((one.reward for one in fits), default=0.0)
         metrics = {
             "reward": got.reward,
@@ -243,7 +246,7 @@ class WebShopBench:
         }
         if got.reward == 1:
             failure = ""
-        elif at is None:
+        elif not named:
             failure = "no_order"
         elif best == 1:
             failure = "not_selected"
@@ -251,7 +254,7 @@ class WebShopBench:
             parts = {"wrong_kind": got.type, "attributes": got.attributes, "options": got.options}
             failure = next((name for name, value in parts.items() if value < 1), "price")
         used = [action.tool for action in events_of(events, ActionStart)]
-        answer = str(orders[at].fields["order"]) if at is not None else ""
+        answer = str(orders[named[-1]].fields["order"]) if named else ""
         return Score(
             got.reward == 1,
             answer,
@@ -273,13 +276,3 @@ class WebShopBench:
 
 
 NOTHING = PurchaseFit(0.0, 0.0, 0.0, 0.0, 0.0)
-
-
-def find_named_order(answer: str, orders: Sequence[Record]) -> int | None:
-    """Return the index of the order that an answer names, None if it names none.
-
-    The text of the order counts first, then the last order of a product that is named.
-    """
-    whole = [at for at, order in enumerate(orders) if order.fields["order"] == answer.strip()]
-    of_product = [at for at, order in enumerate(orders) if str(order.fields["asin"]).lower() in answer.lower()]
-    return (whole or of_product)[-1] if whole or of_product else None

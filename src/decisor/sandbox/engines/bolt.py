@@ -216,9 +216,8 @@ class Bolt:
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
         def read(result: neo4j.Result) -> Table:
-            return build_capped_table(
-                [self.plain(name) for name in list(result.keys())], read_bolt_rows(result, self.label), caps
-            )
+            rows = ([bolt_value(value, self.label) for value in record.values()] for record in result)
+            return build_capped_table([self.plain(name) for name in list(result.keys())], rows, caps)
 
         return self.answer(statement, parameters, caps, read)
 
@@ -280,11 +279,6 @@ def plan_operators(plan: Mapping[str, Any] | None) -> Iterator[list[object]]:
         yield [str(plan["operatorType"]), plan.get("args", {}).get("EstimatedRows")]
         for one in plan.get("children", ()):
             yield from plan_operators(one)
-
-
-def read_bolt_rows(result: neo4j.Result, label: str = "") -> Iterator[list[object]]:
-    for record in result:
-        yield [bolt_value(value, label) for value in record.values()]
 
 
 def bolt_value(value: object, label: str = "") -> object:

@@ -210,10 +210,7 @@ DIALECT = Dialect(
         explain=rf"EXPLAIN(\s+\(\s*{OPTION}(\s*,\s*{OPTION})*\s*\)|(?=\s))",
         whole={r"SHOW\s+(?P<verb>server_version|search_path|timezone)": "SHOW {verb}"},
     ),
-    catalogs={
-        **INFORMATION_SCHEMA,
-        "pg_catalog": READABLE,
-    },
+    catalogs={**INFORMATION_SCHEMA, "pg_catalog": READABLE},
     closed=frozenset({"pg_toast"}),
     reserved=("pg_",),
     readable=READABLE,
@@ -262,7 +259,8 @@ class Postgres:
                 cursor.execute((begin + role).encode())
                 # DECLARE CURSOR takes queries only.
                 if text.lstrip().upper().startswith(("EXPLAIN", "SHOW")):
-                    return self._whole(cursor, text, caps)
+                    cursor.execute(text.encode(), prepare=True)
+                    return build_capped_table([column.name for column in cursor.description or ()], cursor, caps)
                 return self._part(cursor, text, parameters, caps)
         except (psycopg.Error, UnicodeError) as error:
             # After a garbled reply the next answer could be read out of step.
@@ -284,10 +282,6 @@ class Postgres:
         pid = self.db.info.backend_pid
         with psycopg.connect(self.url, autocommit=True, connect_timeout=CANCEL_SECONDS) as other:
             other.execute("SELECT pg_catalog.pg_cancel_backend(%s)", (pid,))
-
-    def _whole(self, cursor: Cursor, text: str, caps: Caps) -> Table:
-        cursor.execute(text.encode(), prepare=True)
-        return build_capped_table([column.name for column in cursor.description or ()], cursor, caps)
 
     def _part(self, cursor: Cursor, text: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
         # prepare=True: the extended protocol takes one statement, whatever it holds.

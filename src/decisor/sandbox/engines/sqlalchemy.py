@@ -413,10 +413,7 @@ WAREHOUSES = {
         kill="KILL QUERY {number}",
         tried="MySQL and MariaDB",
     ),
-    "duckdb": Warehouse(
-        opens=("SET enable_external_access = false", "SET lock_configuration = true"),
-        tried="DuckDB",
-    ),
+    "duckdb": Warehouse(opens=("SET enable_external_access = false", "SET lock_configuration = true"), tried="DuckDB"),
 }
 WAREHOUSES["mariadb"] = WAREHOUSES["mysql"]
 FOLDS: dict[str, Literal["lower", "upper"]] = {"postgres": "lower", "oracle": "upper", "snowflake": "upper"}

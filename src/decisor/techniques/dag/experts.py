@@ -391,7 +391,10 @@ $tools
 
 async def write_query(run: Run, question: str, context: str, source: str, attempts: Sequence[tuple[str, str]]) -> str:
     before = "\n\n".join(f"{text}\nIt failed: {why}" for text, why in attempts)
-    tool = extract_tool_description(run.env.describe(), source)
+    tools = run.env.describe()
+    # The description of this one tool; all of them if it is missing.
+    at = tools.find(f"### Tool: {source}\n")
+    tool = tools[at:].split("\n\n### Tool: ")[0] if at >= 0 else tools
     before = f"\n# Tried before\n{before}\n" if before else ""
     values = {"tool": tool, "question": question, "context": context, "before": before}
     return await ask_expert(run, "query writer", QUERY, QUERY_WRITER_FORM, values)
@@ -408,12 +411,6 @@ QUERY_WRITER_FORM = build_value_form(
     lambda reply: check_written_query(read_expert_labels(reply, "query").get("query", clean_reply(reply))),
     check_written_query,
 )
-
-
-def extract_tool_description(tools: str, name: str) -> str:
-    """Return the description of one tool in a toolbox's text; the whole text if the tool is missing."""
-    at = tools.find(f"### Tool: {name}\n")
-    return tools[at:].split("\n\n### Tool: ")[0] if at >= 0 else tools
 
 
 QUERY = PromptTemplate("""\
@@ -495,11 +492,7 @@ def format_bullets(texts: Iterable[str]) -> str:
     return "\n".join(f"- {put_on_one_line(text)}" for text in texts)
 
 
-def clean_search(text: str) -> str:
-    return " ".join(text.split()).strip("\"'")
-
-
-REWRITER_FORM = build_expert_form("search", "a few words", clean_search)
+REWRITER_FORM = build_expert_form("search", "a few words", lambda text: " ".join(text.split()).strip("\"'"))
 
 REWRITE = PromptTemplate("""\
 Searches for a question found nothing that answers it. Write another search: other words for the same thing, the full

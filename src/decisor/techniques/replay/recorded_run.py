@@ -201,7 +201,9 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
     steps: dict[int, RecordedStep] = {}
     plans: dict[int, tuple[str, ...]] = {}
     answers: dict[str, NodeAnswer] = {}
-    entries = drop_span(entries, READINGS)
+    # What was asked about readings is left out.
+    spans = {entry.id for entry in entries if isinstance(entry.event, Span) and entry.event.name == READINGS}
+    entries = [entry for entry in entries if entry.id not in spans and entry.span not in spans]
     for entry in entries:
         match entry.event:
             case RunStart() as start:
@@ -214,7 +216,10 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
                     settings={**settings, **start.settings},
                 )
             case TechniqueChoice(technique=name):
-                past = replace(past, technique=name, settings=keep_settings_of(name, past.settings))
+                # Of the settings of the technique that was begun, those that this one has too.
+                own = setting_fields(find_technique_class(check_built_in(name)))
+                kept = {key: value for key, value in past.settings.items() if key in own}
+                past = replace(past, technique=name, settings=kept)
             case LLMCall() as call:
                 calls.append(call)
             case ActionStart(tool=tool, input=text):
@@ -241,12 +246,6 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
     return replace(past, calls=tuple(calls), steps=in_order, plans=plans, answers=answers, nested=nested)
 
 
-def drop_span(entries: Sequence[TraceEntry], name: str) -> list[TraceEntry]:
-    """Drop the spans of a name and all entries in them."""
-    spans = {entry.id for entry in entries if isinstance(entry.event, Span) and entry.event.name == name}
-    return [entry for entry in entries if entry.id not in spans and entry.span not in spans]
-
-
 def parse_technique_label(label: str) -> tuple[str, dict[str, str]]:
     """Parse the label of a technique in an evaluation into name and settings.
 
@@ -255,12 +254,6 @@ def parse_technique_label(label: str) -> tuple[str, dict[str, str]]:
     """
     name, *settings = label.split() or [""]
     return name, dict(setting.split("=", 1) for setting in settings if "=" in setting)
-
-
-def keep_settings_of(name: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """Keep the settings of the technique that was begun that the one in its place also has."""
-    own = setting_fields(find_technique_class(check_built_in(name)))
-    return {key: value for key, value in settings.items() if key in own}
 
 
 FIRST = ("replan", "plan", "thought")
