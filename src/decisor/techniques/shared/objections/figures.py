@@ -505,8 +505,8 @@ class FigureCheck(AnswerReading):
 
 def ends_phrase(figure: Quantity, clause: Clause, has_noun: bool = False) -> bool:
     """Return whether nothing but a mark, a citation or the end of the clause follows a figure, or its noun."""
-    noun = r"(?:[*]*\s+(?:of the |of )?[A-Za-z]{3,})?" if has_noun else ""
-    return re.match(noun + r"[*\"'`]*(?:\s{3}|\s*[,.;:)|\n(]|\s*$)", clause.masked[figure.end :]) is not None
+    noun = r"(?:[*]*\s+(?:of the |of )?[A-Za-z]{3,}(?: and\b)?)?" if has_noun else ""
+    return re.match(noun + r"[*\"'`]*(?:\s{3}|\s*(?![%<>=+*/-])[^\w\s]|\s*$|(?<=and))", clause.masked[figure.end :]) is not None
 
 
 def find_nearby_words(text: str, figure: Quantity) -> set[str]:

@@ -642,7 +642,7 @@ def widen(figure: Quantity, text: str, is_placed: bool) -> Quantity:
     size = abs(figure.meanings[0].value) if figure.meanings[0].room <= 0.5 else 0.0
     # Zeros at the end are seldom exact, whatever the words around say.
     last = rounded_to(size) if size == int(size) and "." not in figure.text else 1.0
-    is_round = is_placed and (last >= 100 or (last > 1 and size < 100 * last))
+    is_round = is_placed and last >= 100
     is_about = is_round or ABOUT.search(text[: figure.start]) or LOOSE.match(text[figure.end :])
     if figure.is_word or not is_about:
         return figure
