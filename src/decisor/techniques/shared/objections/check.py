@@ -192,6 +192,8 @@ class AnswerCheck(FigureCheck, OrderCheck):
             beside = (ids for start, _, ids in clause.cited if 0 <= start - period.end < 3 and len(ids) == 1)
             # A day may stand before or behind the name that it is of.
             own = clause.name_ids if period.day else frozenset(next(beside, ()))
+            # Of rows that are cited without a figure of theirs it may be a period of each.
+            holders = holders and holders | (clause.cited_ids - set().union(*row_sets))
             near = [id for id in sorted(own or holders or rows or ground.records) if id in ground.records]
             parts = [part for id in near for part in ground.periods_of(id)]
             exact = [part for part in parts if (part.day if period.day else part.months)] if period.months else []

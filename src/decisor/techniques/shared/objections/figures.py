@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import pairwise, permutations, product
 
 from decisor.parsing.figures import Quantity, find_quantities, iterate_numeric_fields, split_name, unit_of_column
-from decisor.techniques.shared.objections.order import COMPARATIVE, MEAN, ORDINAL, PLACE
+from decisor.techniques.shared.objections.order import COMPARATIVE, MEAN, ORDINAL, PLACE, RANK_HEAD
 from decisor.techniques.shared.objections.reading import (
     BOUND,
     SUPERLATIVE,
@@ -184,6 +184,9 @@ class FigureCheck(AnswerReading):
         is_gap = figure.digits > 1 and not clause.names and COMPARATIVE.match(after.lstrip())
         if self.noun_columns(figure, clause) or is_gap:
             return True
+        at = before.count("|")
+        if at < len(clause.heads) and re.fullmatch(RANK_HEAD, clause.heads[at], re.I):
+            return False
         is_label = figure.digits < 4 and not figure.unit and "|" not in before.lstrip("| ")
         if figure.is_word or (is_label and clause.heads):
             return False
@@ -380,7 +383,13 @@ class FigureCheck(AnswerReading):
         of_size = re.match(r"\s+(?:out of|of|von|de|sur)(?: the)?\s+(\d+)", after)
         if value < max(self.sizes, default=0) and (of_size or OF_THE_REST.search(f"{before[-25:]}{after[:25]}")):
             return True
-        return not clause.heads and value in self.row_counts | self.counts_by_mean(True) | self.counts_by_mean(False)
+        column, beyond = self.deciding, set[int]()
+        # "Elm beats 19"
+        for name in clause.names if column else ():
+            for places in (column and column.ranks(column.row_of(name))) or ():
+                beyond |= {place - 1 for place in places}
+        sides = self.counts_by_mean(True) | self.counts_by_mean(False)
+        return not clause.heads and value in self.row_counts | sides | beyond
 
     # Calculations.
 
@@ -506,7 +515,10 @@ class FigureCheck(AnswerReading):
 def ends_phrase(figure: Quantity, clause: Clause, has_noun: bool = False) -> bool:
     """Return whether nothing but a mark, a citation or the end of the clause follows a figure, or its noun."""
     noun = r"(?:[*]*\s+(?:of the |of )?[A-Za-z]{3,}(?: and\b)?)?" if has_noun else ""
-    return re.match(noun + r"[*\"'`]*(?:\s{3}|\s*(?![%<>=+*/-])[^\w\s]|\s*$|(?<=and))", clause.masked[figure.end :]) is not None
+    return (
+        re.match(noun + r"[*\"'`]*(?:\s{3}|\s*(?![%<>=+*/-])[^\w\s]|\s*$|(?<=and))", clause.masked[figure.end :])
+        is not None
+    )
 
 
 def find_nearby_words(text: str, figure: Quantity) -> set[str]:

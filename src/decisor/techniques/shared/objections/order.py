@@ -43,13 +43,16 @@ FOREIGN = (
 NTH = {"best": 1} | {word: at for words in (" ".join(ORDINALS), *FOREIGN) for at, word in enumerate(words.split(), 1)}
 ORDINAL = rf"(?:{'|'.join(NTH)}|\d{{1,3}}(?:st|nd|rd|th))"
 PLACE = r"(?:position|place|rank|platz|rang|stelle|lugar|puesto|posto|posición)"
+RANK_HEAD = rf"#|pos\.?|{PLACE}"
+"""The head of a column of places."""
 RANK = re.compile(
     rf"(?P<sign>#\d{{1,3}}|\bN[ro]\. ?\d{{1,3}})\b"
-    rf"|\b(?:{PLACE}|(?:is|only|as|^) ?number) (?:no\. ?|#)?(?P<after>\d{{1,3}}\b(?!\.\d)|{ORDINAL}\b)"
-    r"|(?P<bare>\b\d{1,3}[ºª])"
+    rf"|(?:\b{PLACE}[*\"'`]*(?:\s*[:=][*\"'`\s]*| )|(?:\b(?:is|only|as) |^|[,(] ?)number )(?:no\. ?|#)?"
+    rf"(?P<after>\d{{1,3}}\b(?![.,]\d)|{ORDINAL}\b)"
+    r"|\b(?P<bare>\d{1,3}(?:[ºª]|(?:st|nd|rd|th)(?=[\s*:]+(?-i:X))))"
     rf"|\b(?P<before>{ORDINAL}|\d{{1,3}}\.)[ -](?:{PLACE}|placed|ranked|best|(?P<max>{MAX})|(?P<min>{MIN}))\b"
     rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|as"
-    rf"|(?-i:X+),?)\s+(?:the |only |in )?(?P<word>{ORDINAL})"
+    rf"|(?-i:X+),?(?: \w+)?|\d(?: [a-z]+| %)?,)\s+(?:the |only |in )?(?P<word>{ORDINAL})"
     r"(?=\s+(?:with|of|by|at|in|on|among|and|comes?|choice|option)\b"
     r"|\s*[,;:.(\[]|\s*$)",
     re.I,
@@ -59,7 +62,8 @@ MAY_RANK = re.compile(rf"\b{ORDINAL}\b|#\d|\bnumber \d|\bN[ro]\.|\b{PLACE}\b|[º
 """Cheap to look for. Without it RANK finds nothing."""
 LIMITED = re.compile(
     r"\b(?:not|never|no(?!\.)|one of|those|who|eligible|allowed|other|others|besides|except|exclud\w+|without|within|if"
-    r"|would|could|after|unlike|almost|nearly|open|closed|nothing|nobody|none|nor|neither)\b|n't\b",
+    r"|would|could|after|unlike|almost|nearly|open|closed|nothing|nobody|none|nor|neither|them|these|rest|remaining)\b"
+    r"|n't\b",
     re.I,
 )
 LINKS = set(
@@ -87,18 +91,18 @@ OF_MEAN = re.compile(
     r"|\s+what the (?:others?|rest|remaining)\b.{0,30}\bon average",
     re.I,
 )
-GENERIC = set(
-    re.findall(
-        r"\w+",
+GENERIC = {
+    stem(word)
+    for word in (
         "value figure number amount total overall sum result level one score entry column average mean other rest"
-        " remaining wert valor valeur",
-    )
-)
+        " remaining wert valor valeur"
+    ).split()
+}
 """Words for the figure of any column."""
 FILLER = re.compile(r"of|what|the|its|to|by|far|a|an")
 END = re.compile(
     r"all|any|at|with|and|is|was|are|were|among|which|that|for|has|have|had|than|from|but|so|followed|ahead|here|there"
-    r"|in|als|que|der|von|while|respectively|it|two|both|second|third|next|does|did|entre|unter|für|para|pour|des|sur"
+    r"|in|als|que|der|von|while|respectively|it|two|both|second|third|next|does|did|entre|unter|für|para|pour|des|sur|still"
 )
 """Words that end the noun phrase after a superlative."""
 
@@ -256,6 +260,9 @@ class OrderCheck(AnswerReading):
         near = [figure for figure in before if re.fullmatch(r"\W*", clause.masked[figure.end : match.start()])]
         if any(column.name not in {cell.column for cell in self.cells(figure, clause)} for figure in near):
             return None
+        # "First, Elm has 5, and second, Oak has 4" numbers reasons.
+        if re.match(r"and|\d", match.group()) and clause.masked[end : end + 1] == ",":
+            return None
         if text == "best" and re.match(r" (?:in|on|at|for)\b", clause.masked[end:]):
             return None
         digits = re.sub(r"\D", "", text)
@@ -267,7 +274,7 @@ class OrderCheck(AnswerReading):
         """Yield the place that a line of a table gives its name."""
         texts = SEPARATOR.split(clause.masked)
         for at, head in enumerate(clause.heads[: len(texts)]):
-            if texts[at].strip().isdigit() and re.fullmatch(rf"#|pos\.?|{PLACE}", head, re.I):
+            if texts[at].strip().isdigit() and re.fullmatch(RANK_HEAD, head, re.I):
                 start = sum(map(len, texts[:at])) + at
                 yield Rank(texts[at], int(texts[at]), start, start + len(texts[at]), False, self.goal)
 
@@ -344,7 +351,7 @@ class OrderCheck(AnswerReading):
     def check_no_other(self, match: re.Match[str], clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         """Yield the objection to "no other has more than Elm", if another one has."""
         tail = clause.masked[match.end() :]
-        column, than = self.column_of(noun_phrase(tail)), re.match(r"(?:[\w\s-]{0,40}?\bthan)?[\s*]*", tail)
+        column, than = self.column_of(noun_phrase(tail)), re.match(r"(?:[\w\s-]{0,40}?\bthan)?[\s*]*", tail, re.I)
         start = match.end() + (than.end() if than else 0)
         names = [name for name in clause.names if 0 <= name.start - start < 3]
         names = self.recent(memory) if re.match(r"\s*(?:it\b)?\W*$", tail) else names

@@ -499,7 +499,10 @@ class AnswerReading:
             # As many letters as before, so that places in the masked text are those of the text.
             masked = masked[: name.start] + "X" * (name.end - name.start) + masked[name.end :]
         for match in cites:
-            masked = masked[: match.start()] + " " * len(match.group()) + masked[match.end() :]
+            # "Elm leads. [o1.r2] gives Oak 5": a citation that begins a sentence is kept as its mark.
+            is_first = re.search(r"[.!?]\s+$", text[: match.start()]) and re.match(r"\s+[a-z]", text[match.end() :])
+            blank = ("[" if is_first else " ").ljust(len(match.group()))
+            masked = masked[: match.start()] + blank + masked[match.end() :]
         start = 0
         heads: tuple[str, ...] = ()
         head_names: list[tuple[int, Mention]] = []
