@@ -18,6 +18,7 @@ from decisor.parsing.figures import Quantity, find_quantities, iterate_numeric_f
 from decisor.techniques.shared.objections.order import COMPARATIVE, MEAN, ORDINAL, PLACE, RANK_HEAD
 from decisor.techniques.shared.objections.reading import (
     BOUND,
+    ITEMS,
     SUPERLATIVE,
     AnswerReading,
     Cell,
@@ -61,12 +62,6 @@ PART = re.compile(
     re.I,
 )
 """Words after it that make it some of them."""
-ITEMS = set(
-    re.findall(
-        r"\w+",
-        "row record entr candidate alternative option ligne zeile fila registro candidato kandidaten candidat einträge",
-    )
-)
 SMALL_WORDS = set(re.findall(r"\w+", "the and with has have for are was which that than from all most least"))
 
 PERIODS = re.compile(
@@ -304,10 +299,8 @@ class FigureCheck(AnswerReading):
         periods = PERIODS.match(after)
         if periods and (periods[1] or ALL.search(before)):
             return self.period_counts or None
-        wording = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
-        candidates = ITEMS | ({stem(wording[1].lower())} if wording else set())
         nouns = [re.match(word + r"([^\W\d_]{3,})", after) for word in (r"\s+", r"\s+[a-z]+\s+")]
-        noun = next((match for match in nouns if match and stem(match[1].lower()) in candidates), None)
+        noun = next((match for match in nouns if match and stem(match[1].lower()) in self.nouns), None)
         is_counted = noun is not None
         names = {name.name for clause in self.reasons for name in clause.names}
         if (

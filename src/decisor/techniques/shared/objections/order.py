@@ -29,7 +29,7 @@ from decisor.types import Objection
 BACK = re.compile(r"\W*(?:its?|this|that|they|their|he|she)\b", re.I)
 """A sentence that goes on about the name before it."""
 NO_OTHER = re.compile(
-    r"\b(?:no other|no row|nobody|no one|none|kein\w*)\b"
+    r"\b(?:no (?P<noun>\w+)|nobody|none|kein\w*)\b"
     r"(?:(?! (?:in|with|within|of|under|over|that|which|who|whose)\b)[^,;]){0,40}$",
     re.I,
 )
@@ -77,10 +77,13 @@ LINKS = set(
 SUPPOSED = re.compile(r"\b(?:if|unless|would|could|should|were it|drop(?:s|ped)? out|leaving|without|except)\b", re.I)
 """Words of a clause about other candidates or figures than those of the rows."""
 COMPARATIVE = re.compile(
-    r"\b(?:(?P<up>higher|more|greater|larger|bigger|longer|above|mehr|höher|más|mais)"
-    r"|(?P<down>lower|less|fewer|smaller|shorter|cheaper|below|weniger|niedriger|menos))\b",
+    r"\b(?:(?P<up>higher|more|greater|larger|bigger|longer|above|mehr|höher|más|mais|exceeds?|tops?|surpass(?:es)?)"
+    r"|(?P<down>lower|less|fewer|smaller|shorter|cheaper|below|weniger|niedriger|menos|undercuts?)"
+    r"|(?P<better>beats?|ahead(?= of\b))|(?P<worse>behind|trails?))\b",
     re.I,
 )
+DIRECT = re.compile(r"exceed|top|surpass|undercut|beat|ahead|behind|trail", re.I)
+"""Comparatives before the very thing that is compared with, without than."""
 TREND = re.compile(
     r"\b(?:(?P<up>rose|risen|rises|grew|grows|grown|increase[ds]|climbed|gained|up(?= (?:to|by)\b))"
     r"|(?P<down>fell|falls|fallen|drops|dropped|decrease[ds]|declined|shrank|sank|down(?= (?:to|by)\b)))\b",
@@ -93,10 +96,11 @@ OF_MEAN = re.compile(
 )
 GENERIC = {
     stem(word)
-    for word in (
+    for word in re.findall(
+        r"\w+",
         "value figure number amount total overall sum result level one score entry column average mean other rest"
-        " remaining wert valor valeur"
-    ).split()
+        " remaining wert valor valeur",
+    )
 }
 """Words for the figure of any column."""
 FILLER = re.compile(r"of|what|the|its|to|by|far|a|an")
@@ -311,10 +315,13 @@ class OrderCheck(AnswerReading):
     # Comparisons.
 
     def check_comparative(self, match: re.Match[str], clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
-        text, is_up = clause.masked, bool(match["up"])
+        text, is_up = clause.masked, self.is_up(match)
+        if (match["better"] or match["worse"]) and not self.goal:
+            return
         before, tail = text[: match.start()], text[match.end() :]
         # "No higher than" and the like say the opposite, or nothing of an order.
-        if NO_OTHER.search(before):
+        other = NO_OTHER.search(before)
+        if other and (not other["noun"] or stem(other["noun"].lower()) in self.nouns | {"other", "one", "row"}):
             yield from self.check_no_other(match, clause, memory)
             return
         if re.search(
@@ -325,13 +332,13 @@ class OrderCheck(AnswerReading):
         # "80 lie below Elm" counts others.
         if (
             column is None
-            or re.match(r"\s+or\b", tail)
+            or re.match(r"\s+(?:or|by)\b", tail)
             or re.search(r"\b\d+ (?:are|come|lie|rank|sit|stand)\s$", before)
         ):
             return
         amounts = [figure for figure in clause.figures if figure.end <= match.start()]
         amounts = [figure for figure in amounts if re.fullmatch(r"[)*`\s]*", before[figure.end :])]
-        amount = amounts[-1] if amounts else None
+        amount = amounts[-1] if amounts and not DIRECT.match(match.group()) else None
         subjects = self.subjects(match, clause, memory, column, amount)
         is_figure = any(name == figure.text for name, _ in subjects for figure in clause.figures)
         objects = self.objects(match, clause, memory, column, is_figure)
@@ -345,8 +352,12 @@ class OrderCheck(AnswerReading):
             pairs = near if near or not any(rival[0] == MEAN_OF_ALL for _, rival in pairs) else pairs
         if pairs and not any((own[1] > rival[1]) == is_up for own, rival in pairs):
             (name, value), (rival_name, against) = pairs[0]
-            claim = f"You wrote that {name} is {match.group()} than {rival_name}"
+            claim = f"You wrote {match.group()} of {name} and {rival_name}"
             yield Objection("direction", f"{claim}; {column.name} says {value:,.10g} against {against:,.10g}.")
+
+    def is_up(self, match: re.Match[str]) -> bool:
+        """Return whether a comparative says that the number is the larger one; what is better depends on the goal."""
+        return bool(match["up"] or match["better" if self.goal == "max" else "worse"])
 
     def check_no_other(self, match: re.Match[str], clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         """Yield the objection to "no other has more than Elm", if another one has."""
@@ -354,8 +365,9 @@ class OrderCheck(AnswerReading):
         column, than = self.column_of(noun_phrase(tail)), re.match(r"(?:[\w\s-]{0,40}?\bthan)?[\s*]*", tail, re.I)
         start = match.end() + (than.end() if than else 0)
         names = [name for name in clause.names if 0 <= name.start - start < 3]
-        names = self.recent(memory) if re.match(r"\s*(?:it\b)?\W*$", tail) else names
-        at = 0 if match["up"] else 1
+        if re.match(r"\s*(?:it\b)?\W*$", tail):
+            names = said_before(match.start(), clause) or self.recent(memory)
+        at = 0 if self.is_up(match) else 1
         rows = [column.row_of(name) for name in names] if column else []
         places = [(ends[at][0], row) for row in rows if column and row and (ends := column.ranks(row))]
         # The most favourable name: of which one it is said may be open.
@@ -393,12 +405,16 @@ class OrderCheck(AnswerReading):
         start = amount.start if amount else match.start()
         figure = next((figure for figure in reversed(clause.figures) if figure.end <= start), None)
         copula = r"[)*`\s,]*(?:which |that |this )?(?:is|was|are|were)(?: (?:already|in turn|also|still|far|much))?\s*"
-        if figure and re.fullmatch(copula, text[figure.end : start]):
+        is_direct = DIRECT.match(match.group()) and not text[figure.end : start].strip(" *`)") if figure else None
+        if figure and (is_direct or re.fullmatch(copula, text[figure.end : start])):
             # "Around 30 hours" may stand for 1.25 days.
             cells = self.ground.cells_with(figure)
             own = [cell.value for cell in cells if (table_of(cell.id), cell.column) == (column.table, column.name)]
             # A short number may count rows: "9 are above the mean".
             return [(figure.text, own[0])] if own and (figure.digits > 2 or figure.unit) else []
+        ahead = list({name.name: name for name in clause.names if name.end <= start}.values())
+        if (word := re.search(r"\bthe (former|latter)(?:'s| is| has)?(?: the)?\s+$", text[:start])) and len(ahead) == 2:
+            return column.values([ahead[word[1] == "latter"]])
         said_for = re.match(r"\s+(?:for|für|para)\s+[*]*", text[match.end() :])
         after = [name for name in clause.names if said_for and name.start == match.end() + said_for.end()]
         if after or (before := said_before(start, clause)):
@@ -409,7 +425,7 @@ class OrderCheck(AnswerReading):
         if re.search(r"\b(?:all|the|every)\s+(?:others?|rest|remaining)\b", text[:start], re.I):
             known = {column.row_of(name) for name in [*clause.names, *self.recent(memory)]}
             rest = [value for row, value in column.by_id.items() if row not in known]
-            return [("the rest", min(rest) if match["up"] else max(rest))] if rest else []
+            return [("the rest", min(rest) if self.is_up(match) else max(rest))] if rest else []
         is_back = amount or re.match(r"\W*(?:it|its|this|that)\b", text, re.I)
         return column.values(self.recent(memory)) if is_back else []
 
@@ -426,21 +442,24 @@ class OrderCheck(AnswerReading):
         than = re.match(
             r"[\w\s-]{0,30}?\b(?:than|als|que)\s+(?:that of|those of|what|the|for|at|der von|die von)?\s*[*`$€£]*", tail
         )
-        is_side = match.group().lower() in ("above", "below")
-        if not than and is_side:
+        is_side, is_direct = match.group().lower() in ("above", "below"), DIRECT.match(match.group())
+        if is_side and not than:
             than = re.match(r"\s+(?=X)", tail)
+        if is_direct:
+            than = re.match(r"(?: of)?\s+(?:that of |those of |what |the )?[*`$€£]*", tail)
         if than:
             start = match.end() + than.end()
             if re.match(r"(?:any|all|every|each)\b", clause.masked[start:]):
                 named = {column.row_of(name) for name in clause.names}
                 others = [value for row, value in column.by_id.items() if row not in named]
-                return [("all others", max(others) if match["up"] else min(others))] if others else []
+                return [("all others", max(others) if self.is_up(match) else min(others))] if others else []
             if figure := next((figure for figure in clause.figures if 0 <= figure.start - start < 2), None):
-                return [(figure.text, abs(figure.meanings[0].value))] if is_figure else []
+                is_amount = is_figure or (is_direct and (figure.digits > 2 or figure.unit))
+                return [(figure.text, abs(figure.meanings[0].value))] if is_amount else []
             return column.values([name for name in clause.names if 0 <= name.start - start < 25][:1])
         known = column.values([*clause.names, *self.recent(memory)])
         if not is_side:
-            return known
+            return [] if is_direct else known
         if not re.match(r"\s+(?:it|that|this)\b", tail):
             return []
         return [*known, *([mean] if MEAN.search(self.claims.because) else [])]

@@ -52,6 +52,13 @@ AMOUNTS = {
     "budget",
 }
 COUNTS = {"count", "quantity", "qty", "stock", "orders", "number", "stores", "customers", "invoices", "tracks"}
+ITEMS = set(
+    re.findall(
+        r"\w+",
+        "row record entr candidate alternative option value ligne zeile fila registro candidato kandidaten candidat"
+        " einträge",
+    )
+)
 MOST_LETTERS = 60
 """Mean length of a value above which a column holds sentences, not names."""
 
@@ -309,7 +316,8 @@ class Ground:
                 start, end = match.span()
                 if any(start < mention.end and mention.start < end for mention in mentions):
                     continue
-                if len(name) > 2 or (text[start:end] == self.names[full_name] and name not in ("a", "i")):
+                is_as_shown = text[start:end] == self.names[full_name] and name not in ("a", "i")
+                if text[start].isupper() if name != full_name else len(name) > 2 or is_as_shown:
                     ids = frozenset(self.ids_of_text[full_name])
                     mentions.append(Mention(self.names[full_name], start, end, ids))
         mentions += (
@@ -500,7 +508,7 @@ class AnswerReading:
             masked = masked[: name.start] + "X" * (name.end - name.start) + masked[name.end :]
         for match in cites:
             # "Elm leads. [o1.r2] gives Oak 5": a citation that begins a sentence is kept as its mark.
-            is_first = re.search(r"[.!?]\s+$", text[: match.start()]) and re.match(r"\s+[a-z]", text[match.end() :])
+            is_first = re.search(r"[.!?]\s+$", masked[: match.start()]) and re.match(r"\s+[a-z]", text[match.end() :])
             blank = ("[" if is_first else " ").ljust(len(match.group()))
             masked = masked[: match.start()] + blank + masked[match.end() :]
         start = 0
@@ -631,6 +639,12 @@ class AnswerReading:
         """max or min if the question asks for one extreme and restricts nothing; else empty."""
         goals = {"max" if match["max"] else "min" for match in SUPERLATIVE.finditer(self.question)}
         return goals.pop() if len(goals) == 1 and not RULED.search(self.question) else ""
+
+    @cached_property
+    def nouns(self) -> set[str]:
+        """The stems of words for a candidate: which supplier is asked for, or any row."""
+        wording = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
+        return ITEMS | ({stem(wording[1].lower())} if wording else set())
 
     def name(self, id: str) -> str:
         return self.ground.name_of.get(id, id)
