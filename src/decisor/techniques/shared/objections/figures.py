@@ -49,13 +49,14 @@ OTHERS = re.compile(
 )
 OF_THE_REST = re.compile(r"\b(?:remaining|others?|rest|further|übrigen|anderen|autres|otros|restantes)\b", re.I)
 WHOLE = re.compile(
-    r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|are|entre|von den|unter(?: den)?|alle"
+    r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|are|entre|von den|unter(?: den)?|alle|der"
     r"|(?:sur|tous) les|(?:de|todos) los)(?: the)?|\bthe|\bevery\b[^.;]{0,40}\()\s*$",
     re.I,
 )
 """Words before a number of candidates that are all of them."""
 MEMBERS = r"(?:(?:out )?of|from|among|in|von|unter|de|entre|sur)(?: the| all| den| les| los)?"
 ALL = re.compile(r"\ball(?: the)?\s*$", re.I)
+REMAIN = re.compile(r"\s+(?:all|are|were|have|had|lie|come|stand|rank|follow|did|do)\b")
 PART = re.compile(
     r"\s+(?:with|in|that|which|whose|where|from|above|below|over|under|exceed\w*|do|does|have|lie|are|outside|beyond"
     r"|behind|after|before|besides|except|without|by|at|avec|mit|con)\b",
@@ -65,7 +66,8 @@ PART = re.compile(
 SMALL_WORDS = set(re.findall(r"\w+", "the and with has have for are was which that than from all most least"))
 
 PERIODS = re.compile(
-    r"\s+(?:periods|quarters|years|months)\b(\s+(?:shown|listed|given|recorded|of data|in the data)\b)?", re.I
+    r"\s+(?:periods|quarters|years|months)\b(\s+(?:shown|listed|given|recorded|of data|in the (?:data|breakdown))\b)?",
+    re.I,
 )
 """Periods after a number of them, and words that say they are those of the rows: a lease may be of eight years."""
 IN_ALL = re.compile(r"[^.;\d]{0,20}\b(?:altogether|together|in all|in total|compar|verglichen)", re.I)
@@ -76,7 +78,14 @@ COUNTED = re.compile(
     re.I,
 )
 SIDE = re.compile(r"(?:\s+(?:out )?of(?: the)?(?: \d+)?)?(?:\s+[a-z]+){0,4}?\s+(above|over|below|under|exceeds?)\b")
-SIDE_AHEAD = re.compile(r"\bnumber\b.*\b(above|over|below|under|exceeding)\b[^;]*:\s*$", re.I)
+SIDE_AHEAD = re.compile(
+    r"(?:\b(?:number|count)\b.*)?\b(above|over|below|under|exceeding)(?: (?:it|that|this)(?: is| are|:)?|\b[^;]*:)\s*$",
+    re.I,
+)
+BEYOND = re.compile(
+    r"\s+(?:lie|are|come|rank|stand|sit|do|have|show)(?: [a-z]+){0,2}"
+    r"\s+(?:above|below|behind|ahead of|in front of|[a-z]+ than)\s+[*]*(?=X)"
+)
 RowsOf = Callable[[Quantity], frozenset[str]]
 
 
@@ -93,7 +102,7 @@ class FigureCheck(AnswerReading):
                 continue
             value, given = figure.meanings[0].value, {known.meanings[0].value for known in self.given_figures}
             if value not in numbers and (figure.digits < 2 or value not in given):
-                yield Objection("count", f"You wrote {figure.text}; {max(numbers)} were shown.")
+                yield Objection("count", f"You wrote {figure.text}; by the rows it is {max(numbers)}.")
         explained: dict[Quantity, bool] = {}
         best: dict[Quantity, frozenset[str]] | None = None
         for rows_of in self.readings(clause, memory, figures) if figures else ():
@@ -297,17 +306,21 @@ class FigureCheck(AnswerReading):
         if figure.unit or value != int(value) or not sizes or "limit" in self.known.lower():
             return None
         periods = PERIODS.match(after)
-        if periods and (periods[1] or ALL.search(before)):
+        is_of_rows = periods and after.startswith(" periods") and ends_phrase(figure, clause, has_noun=True)
+        if periods and (periods[1] or is_of_rows or ALL.search(before)):
             return self.period_counts or None
         nouns = [re.match(word + r"([^\W\d_]{3,})", after) for word in (r"\s+", r"\s+[a-z]+\s+")]
         noun = next((match for match in nouns if match and stem(match[1].lower()) in self.nouns), None)
         is_counted = noun is not None
         names = {name.name for clause in self.reasons for name in clause.names}
-        if (
-            self.noun_columns(figure, clause)
-            or (clause.heads and not is_counted)
-            or (1 < value <= len(names) and not ALL.search(before))
-        ):
+        is_rest = OF_THE_REST.search(f"{before[-25:]}{after[:25]}") and not re.search(r"others? of\b.{0,8}$", before)
+        if self.noun_columns(figure, clause) or (clause.heads and not is_counted):
+            return None
+        if beyond := BEYOND.match(after, noun.end() if noun else 0):
+            return (
+                self.counts_beyond([name for name in clause.names if name.start == figure.end + beyond.end()]) or None
+            )
+        if 1 < value <= len(names) and not ALL.search(before) and not is_rest:
             return None
         part = re.search(r"\b(?:\d+|[a-z]+) (?:out )?of(?: the)?\s*$", before)
         is_of = part is not None and bool(find_quantities(before[-14:]))
@@ -315,17 +328,21 @@ class FigureCheck(AnswerReading):
             return numbers
         is_end = is_counted or ends_phrase(figure, clause) or PART.match(after)
         own = {cell.value for cell in self.ground.cells if cell.id in clause.name_ids | clause.cited_ids}
-        is_rest = OF_THE_REST.search(f"{before[-25:]}{after[:25]}")
         is_whole = COUNTED.search(before) or (is_of and (is_counted or MEAN.search(before)))
         if is_end and value not in own and is_whole and not is_rest:
             return sizes
+        most = 1 if ALL.search(before) else max(len(names), 1)
+        rest = {size - less for size in sizes for less in range(1, most + 1)}
+        is_bare = noun is None and OF_THE_REST.search(before[-11:]) and (is_end or REMAIN.match(after))
+        # "20 of 25 orders were late, the other 5 were not" are others of something else.
+        if is_bare and not clause.names and not re.search(r"\d (?:\w+ )?of\b", self.claims.because):
+            return rest
         if noun is None or not before.strip(" *-|"):
             return None
         is_other = stem(noun[1].lower()) in ("alternative", "option")
         if stem(noun[1].lower()) in ITEMS and not is_other:
             sizes = sizes | {len(rows) for rows in self.ground.tables.values()}
-        most = 1 if ALL.search(before) else max(len(names), 1)
-        rest = {size - less for size in sizes for less in range(1, most + 1)}
+            rest = {size - less for size in sizes for less in range(1, most + 1)}
         if is_rest:
             return rest
         if is_other:
@@ -339,10 +356,17 @@ class FigureCheck(AnswerReading):
         side = SIDE.match(after) or SIDE_AHEAD.search(before)
         if not side:
             return set()
-        is_back = is_counted or re.match(r"\s+(?:that|it|this)\b", side.string[side.end() :])
+        is_back = is_counted or re.search(r"\b(?:that|it|this)\b", side.string[side.end(1) :][:6])
+        word = side[1].lower()
         if MEAN.search(side.string) or (is_back and MEAN.search(self.claims.because)):
-            return self.counts_by_mean(side[1] in ("above", "over") or side[1].startswith("exceed"))
+            return self.counts_by_mean(word in ("above", "over") or word.startswith("exceed"))
         return set()
+
+    def counts_beyond(self, names: Sequence[Mention]) -> set[int]:
+        """Return how many rows are above or below names in the deciding column."""
+        column = self.deciding
+        ends = [column.ranks(column.row_of(name)) for name in names] if column else []
+        return {place - 1 for both in ends if both for places in both for place in places}
 
     @cached_property
     def period_counts(self) -> set[int]:
@@ -376,11 +400,7 @@ class FigureCheck(AnswerReading):
         of_size = re.match(r"\s+(?:out of|of|von|de|sur)(?: the)?\s+(\d+)", after)
         if value < max(self.sizes, default=0) and (of_size or OF_THE_REST.search(f"{before[-25:]}{after[:25]}")):
             return True
-        column, beyond = self.deciding, set[int]()
-        # "Elm beats 19"
-        for name in clause.names if column else ():
-            for places in (column and column.ranks(column.row_of(name))) or ():
-                beyond |= {place - 1 for place in places}
+        beyond = self.counts_beyond(clause.names)  # "Elm beats 19"
         sides = self.counts_by_mean(True) | self.counts_by_mean(False)
         return not clause.heads and value in self.row_counts | sides | beyond
 

@@ -84,7 +84,11 @@ LABELLED = re.compile(
 )
 MAX = r"highest|most|largest|biggest|greatest|maximum|longest"
 MIN = r"lowest|least|fewest|smallest|cheapest|shortest|minimum"
-HEAD = re.compile(r"(?<!\ball )(?<!\bits )(?<!\btheir )\b([A-Za-z]{3,})[*\"`]*\s*[:=][\s*\"`]*$")
+HEAD = re.compile(
+    r"(?:(?<!\ball )(?<!\bits )(?<!\btheir )\b([A-Za-z]{3,})[*\"`]*\s*[:=]"
+    r"|\b(?:number|count) of ([A-Za-z]{3,}) (?:is|was|being)\b)[\s*\"`]*$",
+    re.I,
+)
 """A word before a colon that says what the figure after it is: "orders: 34", and not "over all orders: 34 EUR"."""
 COUNTED = re.compile(r"\d\s+[A-Za-z]+\s*=\s*$")
 """A word that is what was counted, and does not say what the figure after it is: "93.53 over 93 tracks = 1.0057"."""
@@ -586,13 +590,15 @@ class AnswerReading:
         match, names = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", after), self.ground.column_names
         head = HEAD.search(before) if match is None and not COUNTED.search(before) else None
         # "In that order: 5,495" names no column orders.
-        match = match or (
-            head if head and any(head[1].lower() == split_name(name)[0] for name in names if split_name(name)) else None
-        )
+        if head and any((head[1] or head[2]).lower() == split_name(name)[0] for name in names if split_name(name)):
+            match = head
         if clause.heads:
-            at = len(SEPARATOR.findall(before))
-            match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", clause.heads[at]) if at < len(clause.heads) else None
-        noun = stem(match[1].lower()) if match and not figure.unit else ""
+            # Names in the head say that the columns stand as lines.
+            is_turned = any(name.start == name.end for name in clause.names)
+            at = len(SEPARATOR.findall(before)) if not is_turned else 1
+            words = SEPARATOR.split(clause.masked) if is_turned else clause.heads
+            match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", words[at]) if at < len(words) else None
+        noun = stem(next(filter(None, match.groups())).lower()) if match and not figure.unit else ""
         if noun in ("", "time", "than", "more", "less"):
             return set()
         return {
