@@ -23,9 +23,9 @@ LEAST = 4
 """Letters of an answer that is looked for in passages: yes and no stand anywhere."""
 UNCITED = "{name} stands in {id}, which you do not cite, and in no record that you do."
 CHOOSES = re.compile(
-    r"(?:\b(?:recommend|choose|pick|that leaves|makes|I'd say)\s"
+    r"(?:\b(?:recommend|choose|pick|go with|that leaves|makes|I'd say)\s"
     r"|^\W*(?:the )?(?:best|winner|verdict|decision|result)(?: \w+)?\s*[:=])"
-    r"\s*[*\"'`]*$",
+    r"[\s*\"'`]*$",
     re.I,
 )
 THUS = re.compile(r"\W*(?:hence|therefore|thus|so)[:,]? \W*X[X ]*\W*", re.I)

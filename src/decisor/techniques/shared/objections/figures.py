@@ -72,7 +72,8 @@ PERIODS = re.compile(
 """Periods after a number of them, and words that say they are those of the rows: a lease may be of eight years."""
 IN_ALL = re.compile(r"[^.;\d]{0,20}\b(?:altogether|together|in all|in total|compar|verglichen)", re.I)
 COUNTED = re.compile(
-    rf"(?:#\d+|\bNo\. ?\d+|\b{ORDINAL}|\blast|\btête|\b{PLACE} \d+|{SUPERLATIVE.pattern})(?: [a-z]+)? {MEMBERS}\s*$"
+    rf"(?:#\d+|\bNo\. ?\d+|\b{ORDINAL}|\blast|\btête|\b{PLACE}\W+\d+|{SUPERLATIVE.pattern})"
+    rf"(?:/|(?: [a-z]+)? {MEMBERS}\s*)$"
     r"|\b(?:of|among|through|over|across)\s+(?:all|the)\s*$|\b(?:checked|compared|reviewed|read|looked at) all\s*$"
     r"|\blist of\s*$|\b(?:compared|candidates|n)[\"']?\s*[=:]\s*$",
     re.I,
@@ -86,6 +87,8 @@ BEYOND = re.compile(
     r"\s+(?:lie|are|come|rank|stand|sit|do|have|show)(?: [a-z]+){0,2}"
     r"\s+(?:above|below|behind|ahead of|in front of|[a-z]+ than)\s+[*]*(?=X)"
 )
+PLAIN = re.compile(r"\b(?:with|has|have|had|at|from|shows?|records?|reach(?:es)?|posts?)\s+[*$€£]*$")
+"""Words between a name and a figure of its own, which is no difference or share."""
 RowsOf = Callable[[Quantity], frozenset[str]]
 
 
@@ -101,6 +104,8 @@ class FigureCheck(AnswerReading):
                 figures += [figure] if self.is_statement(figure, clause) else []
                 continue
             value, given = figure.meanings[0].value, {known.meanings[0].value for known in self.given_figures}
+            # Notes say how many rows were shown, which are more than candidates where each has several.
+            given -= self.row_numbers - numbers
             if value not in numbers and (figure.digits < 2 or value not in given):
                 yield Objection("count", f"You wrote {figure.text}; by the rows it is {max(numbers)}.")
         explained: dict[Quantity, bool] = {}
@@ -211,6 +216,9 @@ class FigureCheck(AnswerReading):
     def is_explained(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether the figure ends a range, or is of the question, a count of rows or a calculation."""
         wanted, cells = self.noun_columns(figure, clause), self.cells(figure, clause)
+        is_own = clause.cited_for(figure) in clause.rows_before(figure.start) and self.is_sure(figure, clause)
+        if is_own and (wanted or figure.unit not in ("", "%")) and PLAIN.search(clause.masked[: figure.start]):
+            return False
         columns = [column for column in self.ground.columns if not wanted or column.name in wanted]
         if figure.unit and figure.unit != "%":
             columns = [column for column in columns if column.unit == figure.unit] or columns
@@ -299,6 +307,20 @@ class FigureCheck(AnswerReading):
         counted = {int(cell.value) for cell in self.ground.cells if len(self.ground.tables[table_of(cell.id)]) < 3}
         return {len(owners) for owners in names if len(owners) > 1} | counted
 
+    @cached_property
+    def owners(self) -> set[int]:
+        """The numbers of candidates of tables with several rows for each, beside one with a row for each."""
+        ranked = {column.table for column in self.ground.ranked_columns}
+        names = {table: {self.ground.name_of.get(row.id) for row in rows} for table, rows in self.ground.tables.items()}
+        sizes = {len(owners) for table, owners in names.items() if table not in ranked}
+        return sizes - {len(names[table]) for table in ranked} if ranked else set()
+
+    @cached_property
+    def row_numbers(self) -> set[int]:
+        """The numbers of rows of tables where a candidate may have several."""
+        ranked = {column.table for column in self.ground.ranked_columns}
+        return {len(rows) for table, rows in self.ground.tables.items() if table not in ranked}
+
     def numbers_counted(self, figure: Quantity, clause: Clause) -> set[int] | None:
         """Return the numbers that a count of candidates may be. None unless it is certain that it is one."""
         before, after = clause.around(figure)
@@ -332,7 +354,7 @@ class FigureCheck(AnswerReading):
         if is_end and value not in own and is_whole and not is_rest:
             return sizes
         most = 1 if ALL.search(before) else max(len(names), 1)
-        rest = {size - less for size in sizes for less in range(1, most + 1)}
+        rest = {size - less for size in self.sizes - self.owners for less in range(1, most + 1)}
         is_bare = noun is None and OF_THE_REST.search(before[-11:]) and (is_end or REMAIN.match(after))
         # "20 of 25 orders were late, the other 5 were not" are others of something else.
         if is_bare and not clause.names and not re.search(r"\d (?:\w+ )?of\b", self.claims.because):
@@ -342,7 +364,7 @@ class FigureCheck(AnswerReading):
         is_other = stem(noun[1].lower()) in ("alternative", "option")
         if stem(noun[1].lower()) in ITEMS and not is_other:
             sizes = sizes | {len(rows) for rows in self.ground.tables.values()}
-            rest = {size - less for size in sizes for less in range(1, most + 1)}
+            rest |= {size - less for size in sizes for less in range(1, most + 1)}
         if is_rest:
             return rest
         if is_other:

@@ -79,10 +79,13 @@ SUPPOSED = re.compile(r"\b(?:if|unless|would|could|should|were it|drop(?:s|ped)?
 COMPARATIVE = re.compile(
     r"\b(?:(?P<up>higher|more|greater|larger|bigger|longer|above|mehr|höher|más|mais|exceeds?|tops?|surpass(?:es)?)"
     r"|(?P<down>lower|less|fewer|smaller|shorter|cheaper|below|weniger|niedriger|menos|undercuts?)"
-    r"|(?P<better>beats?|ahead(?= of\b))|(?P<worse>behind|trails?))\b",
+    r"|(?P<better>beats?|leads|ahead(?= of\b))|(?P<worse>behind|trails?))\b",
     re.I,
 )
-DIRECT = re.compile(r"exceed|top|surpass|undercut|beat|ahead|behind|trail", re.I)
+BY = re.compile(r"(?: of)?[\s*`]*X[X ]*(?:\([^()]*\) )?[*`]*\s*by\s+[*$€£]*")
+NO_GAP = re.compile(r"\bpoints?\b|\bpp\b|[x×]$|\bper\b|\beach\b|\baverage\b|\bmean\b|\brespectively\b", re.I)
+"""Words of a clause whose gaps are of other figures than those of the rows."""
+DIRECT = re.compile(r"exceed|top|surpass|undercut|beat|leads|ahead|behind|trail", re.I)
 """Comparatives before the very thing that is compared with, without than."""
 TREND = re.compile(
     r"\b(?:(?P<up>rose|risen|rises|grew|grows|grown|increase[ds]|climbed|gained|up(?= (?:to|by)\b))"
@@ -350,10 +353,35 @@ class OrderCheck(AnswerReading):
         if amount:
             near = [(own, rival) for own, rival in pairs if is_gap(amount, own[1], rival[1])]
             pairs = near if near or not any(rival[0] == MEAN_OF_ALL for _, rival in pairs) else pairs
+        gap = amount or next(
+            (figure for figure in clause.figures if BY.fullmatch(text[match.end() : figure.start])), None
+        )
+        rivals = [name for name in clause.names if name.start >= match.end()][:1]
+        if (
+            pairs
+            and gap
+            and gap.digits > (1 if gap.unit else 2)
+            and [rival for rival, _ in objects] == [name.name for name in rivals]
+        ):
+            known = [*self.recent(memory), *clause.names]
+            if not NO_GAP.search(f"{gap.text} {text}") and not self.is_any_gap(gap, known, rivals):
+                claim = f"You wrote {gap.text} between {pairs[0][0][0]} and {rivals[0].name}"
+                yield Objection(
+                    "figure", f"{claim}; it is {abs(pairs[0][0][1] - pairs[0][1][1]):,.10g} ({column.name})."
+                )
         if pairs and not any((own[1] > rival[1]) == is_up for own, rival in pairs):
             (name, value), (rival_name, against) = pairs[0]
             claim = f"You wrote {match.group()} of {name} and {rival_name}"
             yield Objection("direction", f"{claim}; {column.name} says {value:,.10g} against {against:,.10g}.")
+
+    def is_any_gap(self, figure: Quantity, names: Sequence[Mention], rivals: Sequence[Mention]) -> bool:
+        """Return whether the figure is how far any of the names is from any of the rivals, in any column."""
+        return any(
+            is_gap(figure, own, rival)
+            for column in self.ground.ranked_columns
+            for _, own in column.values(names)
+            for _, rival in column.values(rivals)
+        )
 
     def is_up(self, match: re.Match[str]) -> bool:
         """Return whether a comparative says that the number is the larger one; what is better depends on the goal."""
@@ -510,6 +538,6 @@ def is_said_of(name: Mention, at: int, clause: Clause) -> bool:
 
 def is_gap(figure: Quantity, own: float, rival: float) -> bool:
     """Return whether the figure is how far two numbers are apart."""
-    if figure.unit == "%":
+    if figure.unit == "%" and not fits(figure, own - rival):
         return any(base and fits(figure, 100 * (own - rival) / base) for base in (own, rival))
     return fits(figure, own - rival)

@@ -55,8 +55,8 @@ COUNTS = {"count", "quantity", "qty", "stock", "orders", "number", "stores", "cu
 ITEMS = set(
     re.findall(
         r"\w+",
-        "row record entr candidate alternative option value ligne zeile fila registro candidato kandidaten candidat"
-        " einträge",
+        "row record entr candidate alternative option value figure ligne zeile fila registro candidato"
+        " kandidaten candidat einträge",
     )
 )
 MOST_LETTERS = 60
@@ -587,6 +587,10 @@ class AnswerReading:
         ahead = re.search(r"([A-Za-z]\w+)[\s*\"`]*$", before)
         if ahead and not clause.heads and any(column.name == ahead[1] for column in self.ground.columns):
             return {ahead[1]}
+        # "14 orders, against 15 for Elm"
+        at = clause.figures.index(figure) if figure in clause.figures else 0
+        if at and not figure.unit and re.search(r"[a-z],? (?:against|versus|vs\.?)\s*$", before):
+            return self.noun_columns(clause.figures[at - 1], clause)
         match, names = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", after), self.ground.column_names
         head = HEAD.search(before) if match is None and not COUNTED.search(before) else None
         # "In that order: 5,495" names no column orders.
