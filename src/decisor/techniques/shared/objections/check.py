@@ -29,6 +29,9 @@ CHOOSES = re.compile(
     re.I,
 )
 THUS = re.compile(r"\W*(?:hence|therefore|thus|so)[:,]? \W*X[X ]*\W*", re.I)
+ALONE = re.compile(r"\W*(?:(?!X)[^\W\d]+\W+){0,2}X[X ]*[*\"'`]*[.!]\W*")
+NEGATED = re.compile(r"\bnot?\b[^,;]*, (?=so\b|hence\b|thus\b|therefore\b)", re.I)
+"""What is not asked for, before a conclusion: "the total is asked for, not the rate, so Elm it is"."""
 IS_CHOSEN = re.compile(
     r"[*\"'`]*\s+(?:is (?:the answer|my choice|the winner)|it is[!.]|the one to (?:pick|choose))\b", re.I
 )
@@ -154,11 +157,18 @@ class AnswerCheck(FigureCheck, OrderCheck):
     def check_verdict(self, clause: Clause) -> Iterator[Objection]:
         """Yield objections to reasons that choose another name than the answer."""
         subject = self.subject
+        first = next((other for other in self.reasons if other.names), None)
+        is_first = (
+            clause is first
+            and len(clause.names) == 1
+            and not IF.search(self.claims.because[: self.claims.because.index(clause.text)])
+        )
         for name in clause.names if subject else ():
             before, after = clause.masked[: name.start], clause.masked[name.end :]
-            is_chosen = CHOOSES.search(before) or IS_CHOSEN.match(after) or THUS.fullmatch(clause.masked)
+            is_alone = THUS.fullmatch(clause.masked) or (is_first and ALONE.fullmatch(clause.masked))
+            is_chosen = CHOOSES.search(before) or IS_CHOSEN.match(after) or is_alone
             is_same = subject is None or name.name in self.claims.answer or name.ids & subject.ids
-            if is_chosen and not is_same and not IF.search(f"{before[-40:]} {after[:40]}"):
+            if is_chosen and not is_same and not IF.search(f"{NEGATED.sub('', before)[-40:]} {after[:40]}"):
                 answer = self.claims.answer.strip()
                 yield Objection("candidate", f"You answer {answer}, and your reasons choose {name.name}.")
 

@@ -219,6 +219,8 @@ class FigureCheck(AnswerReading):
         is_own = clause.cited_for(figure) in clause.rows_before(figure.start) and self.is_sure(figure, clause)
         if is_own and (wanted or figure.unit not in ("", "%")) and PLAIN.search(clause.masked[: figure.start]):
             return False
+        if self.is_mistaken(figure, cells, clause):
+            return False
         columns = [column for column in self.ground.columns if not wanted or column.name in wanted]
         if figure.unit and figure.unit != "%":
             columns = [column for column in columns if column.unit == figure.unit] or columns
@@ -242,6 +244,19 @@ class FigureCheck(AnswerReading):
             or (self.ranking and fits(figure, *(option.outcome for option in self.ranking.options)))
         )
 
+    def is_mistaken(self, figure: Quantity, cells: Sequence[Cell], clause: Clause) -> bool:
+        """Return whether a figure is one of its own row in a unit of no column, or with its point elsewhere."""
+        if figure.unit == "%":
+            return False
+        units = {column.unit for column in self.ground.columns}
+        rows = clause.rows_before(figure.start) or clause.cited_ids
+        if figure.unit and figure.unit not in units:
+            return any(cell.id in rows and not self.ground.fits_unit(figure, cell) for cell in cells)
+        is_near = figure.digits > 2 and self.is_beside_name(figure, clause) and ends_phrase(figure, clause)
+        column = self.deciding
+        own = [column.by_id[id] for id in rows if id in column.by_id] if column and is_near else []
+        return any(is_scaled(figure, value) for value in own)
+
     def is_bound_of_any(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether a bound is of no name before it or of the rest, or of how far something is apart."""
         before, after = clause.around(figure)
@@ -259,7 +274,8 @@ class FigureCheck(AnswerReading):
             ends = sorted((abs(low.meanings[0].value), abs(high.meanings[0].value)))
             rows = clause.name_ids | clause.cited_ids or frozenset(self.ground.records)
             inside = self.ground.between(ends[0] - scale, ends[1] + scale)
-            return high.unit == "%" or not high.unit or any(cell.id in rows for cell in inside)
+            held = any(cell.id in rows and self.ground.fits_unit(high, cell) for cell in inside)
+            return high.unit == "%" or not high.unit or held
         return False
 
     def is_spoken_of(self, column: NumberColumn) -> bool:
@@ -288,7 +304,9 @@ class FigureCheck(AnswerReading):
             for known in clause.figures
             if known.unit == figure.unit != "" and known is not figure
         ]
-        if fits(figure, *(a - b for a, b in permutations(written, 2) if a != b)):
+        # A number of a row is no difference of two others, however it fits.
+        is_short = figure.digits < 5 or not self.ground.cells_with(figure)
+        if is_short and fits(figure, *(a - b for a, b in permutations(written, 2) if a != b)):
             return True
         return any(
             # Results are cut off as often as rounded: 172.9027 is written as 172.902.
