@@ -29,7 +29,7 @@ CHOOSES = re.compile(
     re.I,
 )
 THUS = re.compile(r"\W*(?:hence|therefore|thus|so)[:,]? \W*X[X ]*\W*", re.I)
-ALONE = re.compile(r"\W*(?:(?!X)[^\W\d]+\W+){0,2}X[X ]*[*\"'`]*[.!]\W*")
+ALONE = re.compile(r"\W*(?:(?!X|(?i:about|forget|consider|against)\b)[^\W\d]+\W+){0,2}X[X ]*[*\"'`]*[.!]\W*")
 NEGATED = re.compile(r"\bnot?\b[^,;]*, (?=so\b|hence\b|thus\b|therefore\b)", re.I)
 """What is not asked for, before a conclusion: "the total is asked for, not the rate, so Elm it is"."""
 IS_CHOSEN = re.compile(
@@ -133,8 +133,10 @@ class AnswerCheck(FigureCheck, OrderCheck):
             if id in clause.name_ids and (is_held or not (is_clear and holders & rivals[-1].ids)):
                 continue
             is_compared = BACK.match(clause.masked) or COMPARED.search(clause.masked[: near[0].start])
-            if is_held and is_compared and any(id in name.ids for name in self.recent(memory)):
-                continue  # "It beats Elm with 5,495 [o1.r1]"
+            is_recent = any(id in name.ids for name in self.recent(memory))
+            is_run = {*clause.ids_of_run(at)} & rivals[-1].ids
+            if is_recent and ((is_held and is_compared) or is_run):
+                continue  # "It beats Elm with 5,495 [o1.r1]", "It is 5 % above Elm [o1.r1, o1.r2]"
             right = min((row for row in rivals[-1].ids if table_of(row) == table_of(id)), key=len, default="others")
             yield Objection("row", f"You cite {ground.label(id)} for {rivals[-1].name}, which stands in {right}.")
 

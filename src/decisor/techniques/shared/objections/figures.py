@@ -193,8 +193,7 @@ class FigureCheck(AnswerReading):
         is_gap = figure.digits > 1 and not clause.names and COMPARATIVE.match(after.lstrip())
         if self.noun_columns(figure, clause) or is_gap:
             return True
-        at = before.count("|")
-        if at < len(clause.heads) and re.fullmatch(RANK_HEAD, clause.heads[at], re.I):
+        if re.fullmatch(RANK_HEAD, clause.head_of(figure), re.I):
             return False
         is_label = figure.digits < 4 and not figure.unit and "|" not in before.lstrip("| ")
         if figure.is_word or (is_label and clause.heads):
@@ -229,7 +228,8 @@ class FigureCheck(AnswerReading):
         own = clause.name_ids | clause.cited_ids
         # "0.2 %" where the row says 0.2, a share.
         is_share = figure.unit == "%" and any(cell.id in own and cell.value < 1 for cell in cells)
-        is_count = not figure.unit and figure.meanings[0].room >= 0.5 and self.is_sure(figure, clause)
+        is_placed = clause.names or clause.cited
+        is_count = is_placed and not figure.unit and figure.meanings[0].room >= 0.5 and self.is_sure(figure, clause)
         if figure.digits < 2 and (is_share or is_count):
             columns = []
         return bool(

@@ -51,8 +51,8 @@ RANK = re.compile(
     rf"(?P<after>\d{{1,3}}\b(?![.,]\d)|{ORDINAL}\b)"
     r"|\b(?P<bare>\d{1,3}(?:[ºª]|(?:st|nd|rd|th)(?=[\s*:]+(?-i:X))))"
     rf"|\b(?P<before>{ORDINAL}|\d{{1,3}}\.)[ -](?:{PLACE}|placed|ranked|best|(?P<max>{MAX})|(?P<min>{MIN}))\b"
-    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|as"
-    rf"|(?-i:X+),?(?: \w+)?|\d(?: [a-z]+| %)?,)\s+(?:the |only |in )?(?P<word>{ORDINAL})"
+    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|stood|sits|only|and|as"
+    rf"|(?-i:X+),?|\d(?: [a-z]+| %)?,)\s+(?:the |only |in )?(?P<word>{ORDINAL})"
     r"(?=\s+(?:with|of|by|at|in|on|among|and|comes?|choice|option)\b"
     r"|\s*[,;:.(\[]|\s*$)",
     re.I,
@@ -85,6 +85,8 @@ COMPARATIVE = re.compile(
 BY = re.compile(r"(?: of)?[\s*`]*X[X ]*(?:\([^()]*\) )?[*`]*\s*by\s+[*$€£]*")
 NO_GAP = re.compile(r"\bpoints?\b|\bpp\b|[x×]$|\bper\b|\beach\b|\baverage\b|\bmean\b|\brespectively\b", re.I)
 """Words of a clause whose gaps are of other figures than those of the rows."""
+RIVAL = re.compile(r"\b(?:versus|vs\.?|against|compared (?:to|with)|than|over)\s+[*]*$", re.I)
+"""What stands before a name that something else is compared with."""
 DIRECT = re.compile(r"exceed|top|surpass|undercut|beat|leads|ahead|behind|trail", re.I)
 """Comparatives before the very thing that is compared with, without than."""
 TREND = re.compile(
@@ -336,6 +338,8 @@ class OrderCheck(AnswerReading):
         if (
             column is None
             or re.match(r"\s+(?:or|by)\b", tail)
+            # "Behind Elm comes Oak"
+            or (DIRECT.match(match.group()) and re.search(r"(?:^|[,;:(]|\b(?:and|but))\W*$", before))
             or re.search(r"\b\d+ (?:are|come|lie|rank|sit|stand)\s$", before)
         ):
             return
@@ -518,6 +522,7 @@ def is_linked(token: Rank, name: Mention, clause: Clause) -> bool:
 def said_before(at: int, clause: Clause) -> list[Mention]:
     """Return the names before a word that it may be said of: the last, and the first if more than a verb is between."""
     before = [name for name in clause.names if name.end <= at]
+    before = [name for name in before if not RIVAL.search(clause.masked[: name.start])] or before
     if not before or re.match(r"\W*(?:although|while|whereas|though|compared)\b", clause.masked, re.I):
         return before[-1:]
     is_close = re.fullmatch(

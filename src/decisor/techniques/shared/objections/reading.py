@@ -423,6 +423,19 @@ class Clause:
         """Calculations that it writes out, such as 66 + 56 = 122."""
         return list(find_written_calculations(re.sub(r"[$€£](?=\s*\d)|(?<![\d*])\*{1,2}(?=\d)", "", self.text)))
 
+    def head_of(self, figure: Quantity) -> str:
+        """Return the head of the column of a table that a figure stands in, or of its line where names are heads."""
+        is_turned = any(name.start == name.end for name in self.names)
+        words = tuple(map(str.strip, SEPARATOR.split(self.masked))) if is_turned else self.heads
+        at = 1 if is_turned else len(SEPARATOR.findall(self.masked[: figure.start]))
+        return words[at] if at < len(words) else ""
+
+    def ids_of_run(self, at: int) -> tuple[str, ...]:
+        """Return the ids of the citation that follows one with nothing between the two; empty without one."""
+        if at + 1 == len(self.cited) or self.masked[self.cited[at][1] : self.cited[at + 1][0]].strip(" ,;"):
+            return ()
+        return self.cited[at + 1][2]
+
     def around(self, figure: Quantity) -> tuple[str, str]:
         """Return the text before and after a figure."""
         return self.masked[: figure.start], self.masked[figure.end :]
@@ -597,11 +610,7 @@ class AnswerReading:
         if head and any((head[1] or head[2]).lower() == split_name(name)[0] for name in names if split_name(name)):
             match = head
         if clause.heads:
-            # Names in the head say that the columns stand as lines.
-            is_turned = any(name.start == name.end for name in clause.names)
-            at = len(SEPARATOR.findall(before)) if not is_turned else 1
-            words = SEPARATOR.split(clause.masked) if is_turned else clause.heads
-            match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", words[at]) if at < len(words) else None
+            match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", clause.head_of(figure))
         noun = stem(next(filter(None, match.groups())).lower()) if match and not figure.unit else ""
         if noun in ("", "time", "than", "more", "less"):
             return set()
