@@ -30,8 +30,6 @@ CHOOSES = re.compile(
 )
 THUS = re.compile(r"\W*(?:hence|therefore|thus|so)[:,]? \W*X[X ]*\W*", re.I)
 ALONE = re.compile(r"\W*(?:(?!X|(?i:about|forget|consider|against)\b)[^\W\d]+\W+){0,2}X[X ]*[*\"'`]*[.!]\W*")
-NEGATED = re.compile(r"\bnot?\b[^,;]*, (?=so\b|hence\b|thus\b|therefore\b)", re.I)
-"""What is not asked for, before a conclusion: "the total is asked for, not the rate, so Elm it is"."""
 IS_CHOSEN = re.compile(
     r"[*\"'`]*\s+(?:is (?:the answer|my choice|the winner)|it is[!.]|the one to (?:pick|choose))\b", re.I
 )
@@ -112,7 +110,7 @@ class AnswerCheck(FigureCheck, OrderCheck):
     def check_citations(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         """Yield objections to a row that is cited for the name of another."""
         ground = self.ground
-        for at, (start, _, ids) in enumerate(clause.cited):
+        for at, (start, end, ids) in enumerate(clause.cited):
             id = ids[0]
             if len(ids) > 1 or id not in ground.name_of:
                 continue
@@ -134,7 +132,8 @@ class AnswerCheck(FigureCheck, OrderCheck):
                 continue
             is_compared = BACK.match(clause.masked) or COMPARED.search(clause.masked[: near[0].start])
             is_recent = any(id in name.ids for name in self.recent(memory))
-            is_run = {*clause.ids_of_run(at)} & rivals[-1].ids
+            following = {id for place, _, ids in clause.cited if place == after for id in ids}
+            is_run = following & rivals[-1].ids and not clause.masked[end:after].strip(" ,;")
             if is_recent and ((is_held and is_compared) or is_run):
                 continue  # "It beats Elm with 5,495 [o1.r1]", "It is 5 % above Elm [o1.r1, o1.r2]"
             right = min((row for row in rivals[-1].ids if table_of(row) == table_of(id)), key=len, default="others")
@@ -170,7 +169,7 @@ class AnswerCheck(FigureCheck, OrderCheck):
             is_alone = THUS.fullmatch(clause.masked) or (is_first and ALONE.fullmatch(clause.masked))
             is_chosen = CHOOSES.search(before) or IS_CHOSEN.match(after) or is_alone
             is_same = subject is None or name.name in self.claims.answer or name.ids & subject.ids
-            if is_chosen and not is_same and not IF.search(f"{NEGATED.sub('', before)[-40:]} {after[:40]}"):
+            if is_chosen and not is_same and not IF.search(f"{before[-40:]} {after[:40]}"):
                 answer = self.claims.answer.strip()
                 yield Objection("candidate", f"You answer {answer}, and your reasons choose {name.name}.")
 

@@ -9,16 +9,23 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, permutations, product
 
 from decisor.parsing.figures import Quantity, find_quantities, iterate_numeric_fields, split_name, unit_of_column
-from decisor.techniques.shared.objections.order import COMPARATIVE, MEAN, ORDINAL, PLACE, RANK_HEAD
+from decisor.techniques.shared.objections.order import (
+    COMPARATIVE,
+    ITEMS,
+    MEAN,
+    ORDINAL,
+    PLACE,
+    RANK_HEAD,
+    find_candidate_nouns,
+)
 from decisor.techniques.shared.objections.reading import (
     BOUND,
-    ITEMS,
     SUPERLATIVE,
     AnswerReading,
     Cell,
@@ -326,14 +333,6 @@ class FigureCheck(AnswerReading):
         return {len(owners) for owners in names if len(owners) > 1} | counted
 
     @cached_property
-    def owners(self) -> set[int]:
-        """The numbers of candidates of tables with several rows for each, beside one with a row for each."""
-        ranked = {column.table for column in self.ground.ranked_columns}
-        names = {table: {self.ground.name_of.get(row.id) for row in rows} for table, rows in self.ground.tables.items()}
-        sizes = {len(owners) for table, owners in names.items() if table not in ranked}
-        return sizes - {len(names[table]) for table in ranked} if ranked else set()
-
-    @cached_property
     def row_numbers(self) -> set[int]:
         """The numbers of rows of tables where a candidate may have several."""
         ranked = {column.table for column in self.ground.ranked_columns}
@@ -349,17 +348,17 @@ class FigureCheck(AnswerReading):
         is_of_rows = periods and after.startswith(" periods") and ends_phrase(figure, clause, has_noun=True)
         if periods and (periods[1] or is_of_rows or ALL.search(before)):
             return self.period_counts or None
+        candidates = find_candidate_nouns(self.question)
         nouns = [re.match(word + r"([^\W\d_]{3,})", after) for word in (r"\s+", r"\s+[a-z]+\s+")]
-        noun = next((match for match in nouns if match and stem(match[1].lower()) in self.nouns), None)
+        noun = next((match for match in nouns if match and stem(match[1].lower()) in candidates), None)
         is_counted = noun is not None
         names = {name.name for clause in self.reasons for name in clause.names}
         is_rest = OF_THE_REST.search(f"{before[-25:]}{after[:25]}") and not re.search(r"others? of\b.{0,8}$", before)
         if self.noun_columns(figure, clause) or (clause.heads and not is_counted):
             return None
         if beyond := BEYOND.match(after, noun.end() if noun else 0):
-            return (
-                self.counts_beyond([name for name in clause.names if name.start == figure.end + beyond.end()]) or None
-            )
+            owners = (name for name in clause.names if name.start == figure.end + beyond.end())
+            return self.counts_beyond(owners) or None
         if 1 < value <= len(names) and not ALL.search(before) and not is_rest:
             return None
         part = re.search(r"\b(?:\d+|[a-z]+) (?:out )?of(?: the)?\s*$", before)
@@ -372,7 +371,7 @@ class FigureCheck(AnswerReading):
         if is_end and value not in own and is_whole and not is_rest:
             return sizes
         most = 1 if ALL.search(before) else max(len(names), 1)
-        rest = {size - less for size in self.sizes - self.owners for less in range(1, most + 1)}
+        rest = {size - less for size in self.sizes for less in range(1, most + 1)}
         is_bare = noun is None and OF_THE_REST.search(before[-11:]) and (is_end or REMAIN.match(after))
         # "20 of 25 orders were late, the other 5 were not" are others of something else.
         if is_bare and not clause.names and not re.search(r"\d (?:\w+ )?of\b", self.claims.because):
@@ -402,7 +401,7 @@ class FigureCheck(AnswerReading):
             return self.counts_by_mean(word in ("above", "over") or word.startswith("exceed"))
         return set()
 
-    def counts_beyond(self, names: Sequence[Mention]) -> set[int]:
+    def counts_beyond(self, names: Iterable[Mention]) -> set[int]:
         """Return how many rows are above or below names in the deciding column."""
         column = self.deciding
         ends = [column.ranks(column.row_of(name)) for name in names] if column else []
@@ -568,10 +567,8 @@ class FigureCheck(AnswerReading):
 def ends_phrase(figure: Quantity, clause: Clause, has_noun: bool = False) -> bool:
     """Return whether nothing but a mark, a citation or the end of the clause follows a figure, or its noun."""
     noun = r"(?:[*]*\s+(?:of the |of )?[A-Za-z]{3,}(?: and\b)?)?" if has_noun else ""
-    return (
-        re.match(noun + r"[*\"'`]*(?:\s{3}|\s*(?![%<>=+*/-])[^\w\s]|\s*$|(?<=and))", clause.masked[figure.end :])
-        is not None
-    )
+    end = r"[*\"'`]*(?:\s{3}|\s*(?![%<>=+*/-])[^\w\s]|\s*$|(?<=and))"
+    return re.match(noun + end, clause.masked[figure.end :]) is not None
 
 
 def find_nearby_words(text: str, figure: Quantity) -> set[str]:

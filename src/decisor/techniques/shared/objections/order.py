@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from decisor.parsing.figures import ORDINALS, Quantity, iterate_periods, split_name
 from decisor.techniques.shared.objections.reading import (
@@ -52,7 +53,7 @@ RANK = re.compile(
     r"|\b(?P<bare>\d{1,3}(?:[ºª]|(?:st|nd|rd|th)(?=[\s*:]+(?-i:X))))"
     rf"|\b(?P<before>{ORDINAL}|\d{{1,3}}\.)[ -](?:{PLACE}|placed|ranked|best|(?P<max>{MAX})|(?P<min>{MIN}))\b"
     rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|stood|sits|only|and|as"
-    rf"|(?-i:X+),?|\d(?: [a-z]+| %)?,)\s+(?:the |only |in )?(?P<word>{ORDINAL})"
+    rf"|(?-i:X+),?|\d+(?: ?[a-z]+| ?%)?,)\s+(?:the |only |in )?(?P<word>{ORDINAL})"
     r"(?=\s+(?:with|of|by|at|in|on|among|and|comes?|choice|option)\b"
     r"|\s*[,;:.(\[]|\s*$)",
     re.I,
@@ -82,9 +83,6 @@ COMPARATIVE = re.compile(
     r"|(?P<better>beats?|leads|ahead(?= of\b))|(?P<worse>behind|trails?))\b",
     re.I,
 )
-BY = re.compile(r"(?: of)?[\s*`]*X[X ]*(?:\([^()]*\) )?[*`]*\s*by\s+[*$€£]*")
-NO_GAP = re.compile(r"\bpoints?\b|\bpp\b|[x×]$|\bper\b|\beach\b|\baverage\b|\bmean\b|\brespectively\b", re.I)
-"""Words of a clause whose gaps are of other figures than those of the rows."""
 RIVAL = re.compile(r"\b(?:versus|vs\.?|against|compared (?:to|with)|than|over)\s+[*]*$", re.I)
 """What stands before a name that something else is compared with."""
 DIRECT = re.compile(r"exceed|top|surpass|undercut|beat|leads|ahead|behind|trail", re.I)
@@ -98,6 +96,13 @@ OF_MEAN = re.compile(
     r"[\w ]{0,12}\b(?:the|overall)\s+(?:average|mean)\b.{0,20}"
     r"|\s+what the (?:others?|rest|remaining)\b.{0,30}\bon average",
     re.I,
+)
+ITEMS = set(
+    re.findall(
+        r"\w+",
+        "row record entr candidate alternative option value ligne zeile fila registro candidato kandidaten candidat"
+        " einträge",
+    )
 )
 GENERIC = {
     stem(word)
@@ -128,6 +133,13 @@ class Rank:
     """True for "ranks second", False for "the second"."""
     goal: str
     """max, min, or empty: from either end."""
+
+
+@lru_cache(maxsize=64)
+def find_candidate_nouns(question: str) -> frozenset[str]:
+    """Return the stems of words for a candidate: which supplier is asked for, or any row."""
+    match = re.match(r"\s*(?:which|what|who)\s+(\w+)", question, re.I)
+    return frozenset({*ITEMS, *([stem(match[1].lower())] if match else [])})
 
 
 def noun_phrase(text: str) -> list[str]:
@@ -175,8 +187,6 @@ class OrderCheck(AnswerReading):
         yield from self.check_ranks(clause, memory, self.deciding)
         for match in COMPARATIVE.finditer(text):
             yield from self.check_comparative(match, clause, memory)
-        for figure in clause.figures:
-            yield from self.check_sign(figure, clause, memory, self.deciding)
 
     def column_of(self, phrase: Sequence[str]) -> NumberColumn | None:
         """Return the column that a claim is about. None if its words are of no column and not of the question."""
@@ -326,7 +336,10 @@ class OrderCheck(AnswerReading):
         before, tail = text[: match.start()], text[match.end() :]
         # "No higher than" and the like say the opposite, or nothing of an order.
         other = NO_OTHER.search(before)
-        if other and (not other["noun"] or stem(other["noun"].lower()) in self.nouns | {"other", "one", "row"}):
+        if other and (
+            not other["noun"]
+            or stem(other["noun"].lower()) in find_candidate_nouns(self.question) | {"other", "one", "row"}
+        ):
             yield from self.check_no_other(match, clause, memory)
             return
         if re.search(
@@ -357,35 +370,10 @@ class OrderCheck(AnswerReading):
         if amount:
             near = [(own, rival) for own, rival in pairs if is_gap(amount, own[1], rival[1])]
             pairs = near if near or not any(rival[0] == MEAN_OF_ALL for _, rival in pairs) else pairs
-        gap = amount or next(
-            (figure for figure in clause.figures if BY.fullmatch(text[match.end() : figure.start])), None
-        )
-        rivals = [name for name in clause.names if name.start >= match.end()][:1]
-        if (
-            pairs
-            and gap
-            and gap.digits > (1 if gap.unit else 2)
-            and [rival for rival, _ in objects] == [name.name for name in rivals]
-        ):
-            known = [*self.recent(memory), *clause.names]
-            if not NO_GAP.search(f"{gap.text} {text}") and not self.is_any_gap(gap, known, rivals):
-                claim = f"You wrote {gap.text} between {pairs[0][0][0]} and {rivals[0].name}"
-                yield Objection(
-                    "figure", f"{claim}; it is {abs(pairs[0][0][1] - pairs[0][1][1]):,.10g} ({column.name})."
-                )
         if pairs and not any((own[1] > rival[1]) == is_up for own, rival in pairs):
             (name, value), (rival_name, against) = pairs[0]
-            claim = f"You wrote {match.group()} of {name} and {rival_name}"
+            claim = f"You wrote {match.group()} of {name} against {rival_name}"
             yield Objection("direction", f"{claim}; {column.name} says {value:,.10g} against {against:,.10g}.")
-
-    def is_any_gap(self, figure: Quantity, names: Sequence[Mention], rivals: Sequence[Mention]) -> bool:
-        """Return whether the figure is how far any of the names is from any of the rivals, in any column."""
-        return any(
-            is_gap(figure, own, rival)
-            for column in self.ground.ranked_columns
-            for _, own in column.values(names)
-            for _, rival in column.values(rivals)
-        )
 
     def is_up(self, match: re.Match[str]) -> bool:
         """Return whether a comparative says that the number is the larger one; what is better depends on the goal."""
@@ -407,19 +395,6 @@ class OrderCheck(AnswerReading):
         if column and number > 1:
             claim = f"You wrote that none is {match.group()} than {self.name(row)}"
             yield Objection("direction", f"{claim}; by {column.name} it is number {number} from that end.")
-
-    def check_sign(
-        self, figure: Quantity, clause: Clause, memory: Sequence[Mention], column: NumberColumn
-    ) -> Iterator[Objection]:
-        """Yield the objection to a signed difference: of the name before it to any other."""
-        before = [name for name in clause.names if name.end <= figure.start]
-        if not figure.is_signed or not before or self.ground.cells_with(figure):
-            return
-        own = column.values(before[-1:])
-        known = column.values([*clause.names, *self.recent(memory)])
-        gaps = [value - rival for _, value in own for _, rival in known if is_gap(figure, value, rival)]
-        if gaps and not any((gap > 0) == (figure.text[0] == "+") for gap in gaps):
-            yield Objection("direction", f"You wrote {figure.text} for {before[-1].name}, which has {own[0][1]:,.10g}.")
 
     def subjects(
         self,

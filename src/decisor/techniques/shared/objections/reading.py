@@ -37,28 +37,8 @@ DECIMAL_COMMA = re.compile(r"\d,\d{1,2}(?!\d)|\d[.'\s]\d{3},\d")
 IDS = {"id", "ids", "key", "code", "uuid", "guid", "phone", "fax", "zip", "postal"}
 """A column whose name ends so holds keys: never quoted as an amount, never calculated with."""
 PARTS = {"share", "ratio", "fraction", "proportion", "probability", "quotient", "index", "factor"}
-AMOUNTS = {
-    "price",
-    "cost",
-    "costs",
-    "revenue",
-    "sales",
-    "turnover",
-    "profit",
-    "rent",
-    "salary",
-    "wage",
-    "fee",
-    "budget",
-}
+AMOUNTS = set(re.findall(r"\w+", "price cost costs revenue sales turnover profit rent salary wage fee budget"))
 COUNTS = {"count", "quantity", "qty", "stock", "orders", "number", "stores", "customers", "invoices", "tracks"}
-ITEMS = set(
-    re.findall(
-        r"\w+",
-        "row record entr candidate alternative option value figure ligne zeile fila registro candidato"
-        " kandidaten candidat einträge",
-    )
-)
 MOST_LETTERS = 60
 """Mean length of a value above which a column holds sentences, not names."""
 
@@ -430,12 +410,6 @@ class Clause:
         at = 1 if is_turned else len(SEPARATOR.findall(self.masked[: figure.start]))
         return words[at] if at < len(words) else ""
 
-    def ids_of_run(self, at: int) -> tuple[str, ...]:
-        """Return the ids of the citation that follows one with nothing between the two; empty without one."""
-        if at + 1 == len(self.cited) or self.masked[self.cited[at][1] : self.cited[at + 1][0]].strip(" ,;"):
-            return ()
-        return self.cited[at + 1][2]
-
     def around(self, figure: Quantity) -> tuple[str, str]:
         """Return the text before and after a figure."""
         return self.masked[: figure.start], self.masked[figure.end :]
@@ -600,10 +574,6 @@ class AnswerReading:
         ahead = re.search(r"([A-Za-z]\w+)[\s*\"`]*$", before)
         if ahead and not clause.heads and any(column.name == ahead[1] for column in self.ground.columns):
             return {ahead[1]}
-        # "14 orders, against 15 for Elm"
-        at = clause.figures.index(figure) if figure in clause.figures else 0
-        if at and not figure.unit and re.search(r"[a-z],? (?:against|versus|vs\.?)\s*$", before):
-            return self.noun_columns(clause.figures[at - 1], clause)
         match, names = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", after), self.ground.column_names
         head = HEAD.search(before) if match is None and not COUNTED.search(before) else None
         # "In that order: 5,495" names no column orders.
@@ -659,12 +629,6 @@ class AnswerReading:
         goals = {"max" if match["max"] else "min" for match in SUPERLATIVE.finditer(self.question)}
         return goals.pop() if len(goals) == 1 and not RULED.search(self.question) else ""
 
-    @cached_property
-    def nouns(self) -> set[str]:
-        """The stems of words for a candidate: which supplier is asked for, or any row."""
-        wording = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
-        return ITEMS | ({stem(wording[1].lower())} if wording else set())
-
     def name(self, id: str) -> str:
         return self.ground.name_of.get(id, id)
 
@@ -678,8 +642,7 @@ def widen(figure: Quantity, text: str, is_placed: bool) -> Quantity:
     size = abs(figure.meanings[0].value) if figure.meanings[0].room <= 0.5 else 0.0
     # Zeros at the end are seldom exact, whatever the words around say.
     last = rounded_to(size) if size == int(size) and "." not in figure.text else 1.0
-    is_round = is_placed and last >= 100
-    is_about = is_round or ABOUT.search(text[: figure.start]) or LOOSE.match(text[figure.end :])
+    is_about = (is_placed and last >= 100) or ABOUT.search(text[: figure.start]) or LOOSE.match(text[figure.end :])
     if figure.is_word or not is_about:
         return figure
     meanings = []
