@@ -488,7 +488,7 @@ class AnswerReading:
     @cached_property
     def is_by_key(self) -> bool:
         """Whether the candidates are named by keys: else a figure that happens to be one would name a row."""
-        return any(key in self.ground.ids_of_key for key in re.findall(r"\d+", self.claims.answer))
+        return any(key in self.ground.ids_of_key for key in re.findall(r"\b\d+\b", self.claims.answer))
 
     def clauses(self, text: str) -> Iterator[Clause]:
         names = self.ground.mentions(text, self.is_by_key)
