@@ -37,6 +37,13 @@ def objections(because: str, answer: str = "Borealis", runner_up: str = "") -> t
 
 
 TRUE = [
+    "First, Borealis has 5,495 returns [o1.r1], and second, Aurora has only 4,120 [o1.r2].",
+    "Aurora leads nobody by much. [o1.r2] shows 4,120 for it; [o1.r1] shows 5,495 for Borealis.",
+    "Behind Borealis (5,495) [o1.r1] comes Aurora (4,120) [o1.r2].",
+    "| | Borealis | Aurora |\n|---|---|---|\n| returns | 5,495 | 4,120 |\n| rank | 1 | 2 |\n[o1.r1, o1.r2]",
+    "Borealis and Aurora have 5,495 [o1.r1] and 4,120 [o1.r2], so the former is higher.",
+    "There is no doubt that Borealis is higher than Aurora [o1.r1, o1.r2].",
+    "Versus Aurora, Borealis is 1,375 higher [o1.r2, o1.r1].",
     "Ahead of Aurora with 5,495 [o1.r1].",
     "Borealis wins, 1,375 between it and Aurora (5,495 vs 4,120, see [o1.r1] and [o1.r2]).",
     "Borealis;5495;[o1.r1]\nAurora;4120;[o1.r2]\nCastell Ltd;3075;[o1.r3]",
@@ -193,6 +200,17 @@ TRUE = [
     "Borealis has 5,495 returns [o1.r1]. The nearest alternative is Aurora; [o1.r2] gives it 4,120.",
 ]
 FALSE = [
+    "Borealis has 5,495 returns [o1.r1]; rank=3/6.",
+    "Borealis: 5,495 [o1.r1]. Aurora: 4,120, fourth [o1.r2].",
+    "Borealis stood third with 5,495 [o1.r1].",
+    "Its 5,495 returns [o1.r1] undercut the 4,120 of Aurora [o1.r2].",
+    "Aurora is ahead of Borealis [o1.r2, o1.r1].",
+    "Borealis and Aurora have 5,495 [o1.r1] and 4,120 [o1.r2], so the former is lower.",
+    "Borealis has 5,495 returns, and no supplier has fewer [o1.r1].",
+    "Borealis has 5,495 returns [o1.r1]. The remaining 9 are all below that.",
+    "9 lie below Borealis (5,495) [o1.r1].",
+    "Borealis has 54.95 returns [o1.r1].",
+    "imho Aurora. It has 5,495 returns [o1.r1].",
     "Borealis, first out of 9, has 5,495 [o1.r1].",
     "I went through the 9. Borealis has 5,495 [o1.r1].",
     "5 of 6 suppliers came in above the average of 2,877 returns; Borealis has 5,495 [o1.r1].",
@@ -290,7 +308,6 @@ FALSE = [
     "Borealis has 5,495 returns [o1.r1]. This is 1,375 less than Aurora, which has 4,120 [o1.r2].",
     "5,495 is less than 4,120, so it is Borealis [o1.r1, o1.r2].",
     "| Rank | supplier | returns |\n|---|---|---|\n| 1 | Borealis | 5,495 |\n| 4 | Aurora | 4,120 |",
-    "| supplier | returns | vs. first |\n|---|---|---|\n| Borealis | 5,495 | |\n| Aurora | 4,120 | +1,375 |",
     "The three suppliers with the lowest number of returns are Borealis (5,495), Aurora (4,120) and Castell Ltd "
     "(3,075).",
     "The other 7 suppliers have fewer than the 5,495 returns of Borealis [o1.r1].",

@@ -23,12 +23,13 @@ LEAST = 4
 """Letters of an answer that is looked for in passages: yes and no stand anywhere."""
 UNCITED = "{name} stands in {id}, which you do not cite, and in no record that you do."
 CHOOSES = re.compile(
-    r"(?:\b(?:recommend|choose|pick|that leaves|makes|I'd say)\s"
+    r"(?:\b(?:recommend|choose|pick|go with|that leaves|makes|I'd say)\s"
     r"|^\W*(?:the )?(?:best|winner|verdict|decision|result)(?: \w+)?\s*[:=])"
-    r"\s*[*\"'`]*$",
+    r"[\s*\"'`]*$",
     re.I,
 )
 THUS = re.compile(r"\W*(?:hence|therefore|thus|so)[:,]? \W*X[X ]*\W*", re.I)
+ALONE = re.compile(r"\W*(?:(?!X|(?i:about|forget|consider|against)\b)[^\W\d]+\W+){0,2}X[X ]*[*\"'`]*[.!]\W*")
 IS_CHOSEN = re.compile(
     r"[*\"'`]*\s+(?:is (?:the answer|my choice|the winner)|it is[!.]|the one to (?:pick|choose))\b", re.I
 )
@@ -109,7 +110,7 @@ class AnswerCheck(FigureCheck, OrderCheck):
     def check_citations(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         """Yield objections to a row that is cited for the name of another."""
         ground = self.ground
-        for at, (start, _, ids) in enumerate(clause.cited):
+        for at, (start, end, ids) in enumerate(clause.cited):
             id = ids[0]
             if len(ids) > 1 or id not in ground.name_of:
                 continue
@@ -130,8 +131,11 @@ class AnswerCheck(FigureCheck, OrderCheck):
             if id in clause.name_ids and (is_held or not (is_clear and holders & rivals[-1].ids)):
                 continue
             is_compared = BACK.match(clause.masked) or COMPARED.search(clause.masked[: near[0].start])
-            if is_held and is_compared and any(id in name.ids for name in self.recent(memory)):
-                continue  # "It beats Elm with 5,495 [o1.r1]"
+            is_recent = any(id in name.ids for name in self.recent(memory))
+            following = {id for place, _, ids in clause.cited if place == after for id in ids}
+            is_run = following & rivals[-1].ids and not clause.masked[end:after].strip(" ,;")
+            if is_recent and ((is_held and is_compared) or is_run):
+                continue  # "It beats Elm with 5,495 [o1.r1]", "It is 5 % above Elm [o1.r1, o1.r2]"
             right = min((row for row in rivals[-1].ids if table_of(row) == table_of(id)), key=len, default="others")
             yield Objection("row", f"You cite {ground.label(id)} for {rivals[-1].name}, which stands in {right}.")
 
@@ -154,9 +158,16 @@ class AnswerCheck(FigureCheck, OrderCheck):
     def check_verdict(self, clause: Clause) -> Iterator[Objection]:
         """Yield objections to reasons that choose another name than the answer."""
         subject = self.subject
+        first = next((other for other in self.reasons if other.names), None)
+        is_first = (
+            clause is first
+            and len(clause.names) == 1
+            and not IF.search(self.claims.because[: self.claims.because.index(clause.text)])
+        )
         for name in clause.names if subject else ():
             before, after = clause.masked[: name.start], clause.masked[name.end :]
-            is_chosen = CHOOSES.search(before) or IS_CHOSEN.match(after) or THUS.fullmatch(clause.masked)
+            is_alone = THUS.fullmatch(clause.masked) or (is_first and ALONE.fullmatch(clause.masked))
+            is_chosen = CHOOSES.search(before) or IS_CHOSEN.match(after) or is_alone
             is_same = subject is None or name.name in self.claims.answer or name.ids & subject.ids
             if is_chosen and not is_same and not IF.search(f"{before[-40:]} {after[:40]}"):
                 answer = self.claims.answer.strip()
@@ -192,6 +203,8 @@ class AnswerCheck(FigureCheck, OrderCheck):
             beside = (ids for start, _, ids in clause.cited if 0 <= start - period.end < 3 and len(ids) == 1)
             # A day may stand before or behind the name that it is of.
             own = clause.name_ids if period.day else frozenset(next(beside, ()))
+            # Of rows that are cited without a figure of theirs it may be a period of each.
+            holders = holders and holders | (clause.cited_ids - set().union(*row_sets))
             near = [id for id in sorted(own or holders or rows or ground.records) if id in ground.records]
             parts = [part for id in near for part in ground.periods_of(id)]
             exact = [part for part in parts if (part.day if period.day else part.months)] if period.months else []

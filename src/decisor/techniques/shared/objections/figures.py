@@ -9,13 +9,21 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, permutations, product
 
 from decisor.parsing.figures import Quantity, find_quantities, iterate_numeric_fields, split_name, unit_of_column
-from decisor.techniques.shared.objections.order import COMPARATIVE, MEAN, ORDINAL, PLACE
+from decisor.techniques.shared.objections.order import (
+    COMPARATIVE,
+    ITEMS,
+    MEAN,
+    ORDINAL,
+    PLACE,
+    RANK_HEAD,
+    find_candidate_nouns,
+)
 from decisor.techniques.shared.objections.reading import (
     BOUND,
     SUPERLATIVE,
@@ -48,40 +56,46 @@ OTHERS = re.compile(
 )
 OF_THE_REST = re.compile(r"\b(?:remaining|others?|rest|further|übrigen|anderen|autres|otros|restantes)\b", re.I)
 WHOLE = re.compile(
-    r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|are|entre|von den|unter(?: den)?|alle"
+    r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|are|entre|von den|unter(?: den)?|alle|der"
     r"|(?:sur|tous) les|(?:de|todos) los)(?: the)?|\bthe|\bevery\b[^.;]{0,40}\()\s*$",
     re.I,
 )
 """Words before a number of candidates that are all of them."""
 MEMBERS = r"(?:(?:out )?of|from|among|in|von|unter|de|entre|sur)(?: the| all| den| les| los)?"
 ALL = re.compile(r"\ball(?: the)?\s*$", re.I)
+REMAIN = re.compile(r"\s+(?:all|are|were|have|had|lie|come|stand|rank|follow|did|do)\b")
 PART = re.compile(
     r"\s+(?:with|in|that|which|whose|where|from|above|below|over|under|exceed\w*|do|does|have|lie|are|outside|beyond"
     r"|behind|after|before|besides|except|without|by|at|avec|mit|con)\b",
     re.I,
 )
 """Words after it that make it some of them."""
-ITEMS = set(
-    re.findall(
-        r"\w+",
-        "row record entr candidate alternative option ligne zeile fila registro candidato kandidaten candidat einträge",
-    )
-)
 SMALL_WORDS = set(re.findall(r"\w+", "the and with has have for are was which that than from all most least"))
 
 PERIODS = re.compile(
-    r"\s+(?:periods|quarters|years|months)\b(\s+(?:shown|listed|given|recorded|of data|in the data)\b)?", re.I
+    r"\s+(?:periods|quarters|years|months)\b(\s+(?:shown|listed|given|recorded|of data|in the (?:data|breakdown))\b)?",
+    re.I,
 )
 """Periods after a number of them, and words that say they are those of the rows: a lease may be of eight years."""
 IN_ALL = re.compile(r"[^.;\d]{0,20}\b(?:altogether|together|in all|in total|compar|verglichen)", re.I)
 COUNTED = re.compile(
-    rf"(?:#\d+|\bNo\. ?\d+|\b{ORDINAL}|\blast|\btête|\b{PLACE} \d+|{SUPERLATIVE.pattern})(?: [a-z]+)? {MEMBERS}\s*$"
+    rf"(?:#\d+|\bNo\. ?\d+|\b{ORDINAL}|\blast|\btête|\b{PLACE}\W+\d+|{SUPERLATIVE.pattern})"
+    rf"(?:/|(?: [a-z]+)? {MEMBERS}\s*)$"
     r"|\b(?:of|among|through|over|across)\s+(?:all|the)\s*$|\b(?:checked|compared|reviewed|read|looked at) all\s*$"
     r"|\blist of\s*$|\b(?:compared|candidates|n)[\"']?\s*[=:]\s*$",
     re.I,
 )
 SIDE = re.compile(r"(?:\s+(?:out )?of(?: the)?(?: \d+)?)?(?:\s+[a-z]+){0,4}?\s+(above|over|below|under|exceeds?)\b")
-SIDE_AHEAD = re.compile(r"\bnumber\b.*\b(above|over|below|under|exceeding)\b[^;]*:\s*$", re.I)
+SIDE_AHEAD = re.compile(
+    r"(?:\b(?:number|count)\b.*)?\b(above|over|below|under|exceeding)(?: (?:it|that|this)(?: is| are|:)?|\b[^;]*:)\s*$",
+    re.I,
+)
+BEYOND = re.compile(
+    r"\s+(?:lie|are|come|rank|stand|sit|do|have|show)(?: [a-z]+){0,2}"
+    r"\s+(?:above|below|behind|ahead of|in front of|[a-z]+ than)\s+[*]*(?=X)"
+)
+PLAIN = re.compile(r"\b(?:with|has|have|had|at|from|shows?|records?|reach(?:es)?|posts?)\s+[*$€£]*$")
+"""Words between a name and a figure of its own, which is no difference or share."""
 RowsOf = Callable[[Quantity], frozenset[str]]
 
 
@@ -97,8 +111,10 @@ class FigureCheck(AnswerReading):
                 figures += [figure] if self.is_statement(figure, clause) else []
                 continue
             value, given = figure.meanings[0].value, {known.meanings[0].value for known in self.given_figures}
+            # Notes say how many rows were shown, which are more than candidates where each has several.
+            given -= self.row_numbers - numbers
             if value not in numbers and (figure.digits < 2 or value not in given):
-                yield Objection("count", f"You wrote {figure.text}; {max(numbers)} were shown.")
+                yield Objection("count", f"You wrote {figure.text}; by the rows it is {max(numbers)}.")
         explained: dict[Quantity, bool] = {}
         best: dict[Quantity, frozenset[str]] | None = None
         for rows_of in self.readings(clause, memory, figures) if figures else ():
@@ -184,6 +200,8 @@ class FigureCheck(AnswerReading):
         is_gap = figure.digits > 1 and not clause.names and COMPARATIVE.match(after.lstrip())
         if self.noun_columns(figure, clause) or is_gap:
             return True
+        if re.fullmatch(RANK_HEAD, clause.head_of(figure), re.I):
+            return False
         is_label = figure.digits < 4 and not figure.unit and "|" not in before.lstrip("| ")
         if figure.is_word or (is_label and clause.heads):
             return False
@@ -204,6 +222,11 @@ class FigureCheck(AnswerReading):
     def is_explained(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether the figure ends a range, or is of the question, a count of rows or a calculation."""
         wanted, cells = self.noun_columns(figure, clause), self.cells(figure, clause)
+        is_own = clause.cited_for(figure) in clause.rows_before(figure.start) and self.is_sure(figure, clause)
+        if is_own and (wanted or figure.unit not in ("", "%")) and PLAIN.search(clause.masked[: figure.start]):
+            return False
+        if self.is_mistaken(figure, cells, clause):
+            return False
         columns = [column for column in self.ground.columns if not wanted or column.name in wanted]
         if figure.unit and figure.unit != "%":
             columns = [column for column in columns if column.unit == figure.unit] or columns
@@ -212,7 +235,8 @@ class FigureCheck(AnswerReading):
         own = clause.name_ids | clause.cited_ids
         # "0.2 %" where the row says 0.2, a share.
         is_share = figure.unit == "%" and any(cell.id in own and cell.value < 1 for cell in cells)
-        is_count = not figure.unit and figure.meanings[0].room >= 0.5 and self.is_sure(figure, clause)
+        is_placed = clause.names or clause.cited
+        is_count = is_placed and not figure.unit and figure.meanings[0].room >= 0.5 and self.is_sure(figure, clause)
         if figure.digits < 2 and (is_share or is_count):
             columns = []
         return bool(
@@ -226,6 +250,19 @@ class FigureCheck(AnswerReading):
             or self.is_written_out(figure, clause)
             or (self.ranking and fits(figure, *(option.outcome for option in self.ranking.options)))
         )
+
+    def is_mistaken(self, figure: Quantity, cells: Sequence[Cell], clause: Clause) -> bool:
+        """Return whether a figure is one of its own row in a unit of no column, or with its point elsewhere."""
+        if figure.unit == "%":
+            return False
+        units = {column.unit for column in self.ground.columns}
+        rows = clause.rows_before(figure.start) or clause.cited_ids
+        if figure.unit and figure.unit not in units:
+            return any(cell.id in rows and not self.ground.fits_unit(figure, cell) for cell in cells)
+        is_near = figure.digits > 2 and self.is_beside_name(figure, clause) and ends_phrase(figure, clause)
+        column = self.deciding
+        own = [column.by_id[id] for id in rows if id in column.by_id] if column and is_near else []
+        return any(is_scaled(figure, value) for value in own)
 
     def is_bound_of_any(self, figure: Quantity, clause: Clause) -> bool:
         """Return whether a bound is of no name before it or of the rest, or of how far something is apart."""
@@ -244,7 +281,8 @@ class FigureCheck(AnswerReading):
             ends = sorted((abs(low.meanings[0].value), abs(high.meanings[0].value)))
             rows = clause.name_ids | clause.cited_ids or frozenset(self.ground.records)
             inside = self.ground.between(ends[0] - scale, ends[1] + scale)
-            return high.unit == "%" or not high.unit or any(cell.id in rows for cell in inside)
+            held = any(cell.id in rows and self.ground.fits_unit(high, cell) for cell in inside)
+            return high.unit == "%" or not high.unit or held
         return False
 
     def is_spoken_of(self, column: NumberColumn) -> bool:
@@ -273,7 +311,9 @@ class FigureCheck(AnswerReading):
             for known in clause.figures
             if known.unit == figure.unit != "" and known is not figure
         ]
-        if fits(figure, *(a - b for a, b in permutations(written, 2) if a != b)):
+        # A number of a row is no difference of two others, however it fits.
+        is_short = figure.digits < 5 or not self.ground.cells_with(figure)
+        if is_short and fits(figure, *(a - b for a, b in permutations(written, 2) if a != b)):
             return True
         return any(
             # Results are cut off as often as rounded: 172.9027 is written as 172.902.
@@ -292,6 +332,12 @@ class FigureCheck(AnswerReading):
         counted = {int(cell.value) for cell in self.ground.cells if len(self.ground.tables[table_of(cell.id)]) < 3}
         return {len(owners) for owners in names if len(owners) > 1} | counted
 
+    @cached_property
+    def row_numbers(self) -> set[int]:
+        """The numbers of rows of tables where a candidate may have several."""
+        ranked = {column.table for column in self.ground.ranked_columns}
+        return {len(rows) for table, rows in self.ground.tables.items() if table not in ranked}
+
     def numbers_counted(self, figure: Quantity, clause: Clause) -> set[int] | None:
         """Return the numbers that a count of candidates may be. None unless it is certain that it is one."""
         before, after = clause.around(figure)
@@ -299,19 +345,21 @@ class FigureCheck(AnswerReading):
         if figure.unit or value != int(value) or not sizes or "limit" in self.known.lower():
             return None
         periods = PERIODS.match(after)
-        if periods and (periods[1] or ALL.search(before)):
+        is_of_rows = periods and after.startswith(" periods") and ends_phrase(figure, clause, has_noun=True)
+        if periods and (periods[1] or is_of_rows or ALL.search(before)):
             return self.period_counts or None
-        wording = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
-        candidates = ITEMS | ({stem(wording[1].lower())} if wording else set())
+        candidates = find_candidate_nouns(self.question)
         nouns = [re.match(word + r"([^\W\d_]{3,})", after) for word in (r"\s+", r"\s+[a-z]+\s+")]
         noun = next((match for match in nouns if match and stem(match[1].lower()) in candidates), None)
         is_counted = noun is not None
         names = {name.name for clause in self.reasons for name in clause.names}
-        if (
-            self.noun_columns(figure, clause)
-            or (clause.heads and not is_counted)
-            or (1 < value <= len(names) and not ALL.search(before))
-        ):
+        is_rest = OF_THE_REST.search(f"{before[-25:]}{after[:25]}") and not re.search(r"others? of\b.{0,8}$", before)
+        if self.noun_columns(figure, clause) or (clause.heads and not is_counted):
+            return None
+        if beyond := BEYOND.match(after, noun.end() if noun else 0):
+            owners = (name for name in clause.names if name.start == figure.end + beyond.end())
+            return self.counts_beyond(owners) or None
+        if 1 < value <= len(names) and not ALL.search(before) and not is_rest:
             return None
         part = re.search(r"\b(?:\d+|[a-z]+) (?:out )?of(?: the)?\s*$", before)
         is_of = part is not None and bool(find_quantities(before[-14:]))
@@ -319,17 +367,21 @@ class FigureCheck(AnswerReading):
             return numbers
         is_end = is_counted or ends_phrase(figure, clause) or PART.match(after)
         own = {cell.value for cell in self.ground.cells if cell.id in clause.name_ids | clause.cited_ids}
-        is_rest = OF_THE_REST.search(f"{before[-25:]}{after[:25]}")
         is_whole = COUNTED.search(before) or (is_of and (is_counted or MEAN.search(before)))
         if is_end and value not in own and is_whole and not is_rest:
             return sizes
+        most = 1 if ALL.search(before) else max(len(names), 1)
+        rest = {size - less for size in self.sizes for less in range(1, most + 1)}
+        is_bare = noun is None and OF_THE_REST.search(before[-11:]) and (is_end or REMAIN.match(after))
+        # "20 of 25 orders were late, the other 5 were not" are others of something else.
+        if is_bare and not clause.names and not re.search(r"\d (?:\w+ )?of\b", self.claims.because):
+            return rest
         if noun is None or not before.strip(" *-|"):
             return None
         is_other = stem(noun[1].lower()) in ("alternative", "option")
         if stem(noun[1].lower()) in ITEMS and not is_other:
             sizes = sizes | {len(rows) for rows in self.ground.tables.values()}
-        most = 1 if ALL.search(before) else max(len(names), 1)
-        rest = {size - less for size in sizes for less in range(1, most + 1)}
+            rest |= {size - less for size in sizes for less in range(1, most + 1)}
         if is_rest:
             return rest
         if is_other:
@@ -343,10 +395,17 @@ class FigureCheck(AnswerReading):
         side = SIDE.match(after) or SIDE_AHEAD.search(before)
         if not side:
             return set()
-        is_back = is_counted or re.match(r"\s+(?:that|it|this)\b", side.string[side.end() :])
+        is_back = is_counted or re.search(r"\b(?:that|it|this)\b", side.string[side.end(1) :][:6])
+        word = side[1].lower()
         if MEAN.search(side.string) or (is_back and MEAN.search(self.claims.because)):
-            return self.counts_by_mean(side[1] in ("above", "over") or side[1].startswith("exceed"))
+            return self.counts_by_mean(word in ("above", "over") or word.startswith("exceed"))
         return set()
+
+    def counts_beyond(self, names: Iterable[Mention]) -> set[int]:
+        """Return how many rows are above or below names in the deciding column."""
+        column = self.deciding
+        ends = [column.ranks(column.row_of(name)) for name in names] if column else []
+        return {place - 1 for both in ends if both for places in both for place in places}
 
     @cached_property
     def period_counts(self) -> set[int]:
@@ -380,7 +439,9 @@ class FigureCheck(AnswerReading):
         of_size = re.match(r"\s+(?:out of|of|von|de|sur)(?: the)?\s+(\d+)", after)
         if value < max(self.sizes, default=0) and (of_size or OF_THE_REST.search(f"{before[-25:]}{after[:25]}")):
             return True
-        return not clause.heads and value in self.row_counts | self.counts_by_mean(True) | self.counts_by_mean(False)
+        beyond = self.counts_beyond(clause.names)  # "Elm beats 19"
+        sides = self.counts_by_mean(True) | self.counts_by_mean(False)
+        return not clause.heads and value in self.row_counts | sides | beyond
 
     # Calculations.
 
@@ -505,8 +566,9 @@ class FigureCheck(AnswerReading):
 
 def ends_phrase(figure: Quantity, clause: Clause, has_noun: bool = False) -> bool:
     """Return whether nothing but a mark, a citation or the end of the clause follows a figure, or its noun."""
-    noun = r"(?:[*]*\s+(?:of the |of )?[A-Za-z]{3,})?" if has_noun else ""
-    return re.match(noun + r"[*\"'`]*(?:\s{3}|\s*[,.;:)|\n(]|\s*$)", clause.masked[figure.end :]) is not None
+    noun = r"(?:[*]*\s+(?:of the |of )?[A-Za-z]{3,}(?: and\b)?)?" if has_noun else ""
+    end = r"[*\"'`]*(?:\s{3}|\s*(?![%<>=+*/-])[^\w\s]|\s*$|(?<=and))"
+    return re.match(noun + end, clause.masked[figure.end :]) is not None
 
 
 def find_nearby_words(text: str, figure: Quantity) -> set[str]:

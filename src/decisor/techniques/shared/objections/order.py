@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from decisor.parsing.figures import ORDINALS, Quantity, iterate_periods, split_name
 from decisor.techniques.shared.objections.reading import (
@@ -29,7 +30,7 @@ from decisor.types import Objection
 BACK = re.compile(r"\W*(?:its?|this|that|they|their|he|she)\b", re.I)
 """A sentence that goes on about the name before it."""
 NO_OTHER = re.compile(
-    r"\b(?:no other|no row|nobody|no one|none|kein\w*)\b"
+    r"\b(?:no (?P<noun>\w+)|nobody|none|kein\w*)\b"
     r"(?:(?! (?:in|with|within|of|under|over|that|which|who|whose)\b)[^,;]){0,40}$",
     re.I,
 )
@@ -43,13 +44,16 @@ FOREIGN = (
 NTH = {"best": 1} | {word: at for words in (" ".join(ORDINALS), *FOREIGN) for at, word in enumerate(words.split(), 1)}
 ORDINAL = rf"(?:{'|'.join(NTH)}|\d{{1,3}}(?:st|nd|rd|th))"
 PLACE = r"(?:position|place|rank|platz|rang|stelle|lugar|puesto|posto|posición)"
+RANK_HEAD = rf"#|pos\.?|{PLACE}"
+"""The head of a column of places."""
 RANK = re.compile(
     rf"(?P<sign>#\d{{1,3}}|\bN[ro]\. ?\d{{1,3}})\b"
-    rf"|\b(?:{PLACE}|(?:is|only|as|^) ?number) (?:no\. ?|#)?(?P<after>\d{{1,3}}\b(?!\.\d)|{ORDINAL}\b)"
-    r"|(?P<bare>\b\d{1,3}[ºª])"
+    rf"|(?:\b{PLACE}[*\"'`]*(?:\s*[:=][*\"'`\s]*| )|(?:\b(?:is|only|as) |^|[,(] ?)number )(?:no\. ?|#)?"
+    rf"(?P<after>\d{{1,3}}\b(?![.,]\d)|{ORDINAL}\b)"
+    r"|\b(?P<bare>\d{1,3}(?:[ºª]|(?:st|nd|rd|th)(?=[\s*:]+(?-i:X))))"
     rf"|\b(?P<before>{ORDINAL}|\d{{1,3}}\.)[ -](?:{PLACE}|placed|ranked|best|(?P<max>{MAX})|(?P<min>{MIN}))\b"
-    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|as"
-    rf"|(?-i:X+),?)\s+(?:the |only |in )?(?P<word>{ORDINAL})"
+    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|stood|sits|only|and|as"
+    rf"|(?-i:X+),?|\d+(?: ?[a-z]+| ?%)?,)\s+(?:the |only |in )?(?P<word>{ORDINAL})"
     r"(?=\s+(?:with|of|by|at|in|on|among|and|comes?|choice|option)\b"
     r"|\s*[,;:.(\[]|\s*$)",
     re.I,
@@ -59,7 +63,8 @@ MAY_RANK = re.compile(rf"\b{ORDINAL}\b|#\d|\bnumber \d|\bN[ro]\.|\b{PLACE}\b|[º
 """Cheap to look for. Without it RANK finds nothing."""
 LIMITED = re.compile(
     r"\b(?:not|never|no(?!\.)|one of|those|who|eligible|allowed|other|others|besides|except|exclud\w+|without|within|if"
-    r"|would|could|after|unlike|almost|nearly|open|closed|nothing|nobody|none|nor|neither)\b|n't\b",
+    r"|would|could|after|unlike|almost|nearly|open|closed|nothing|nobody|none|nor|neither|them|these|rest|remaining)\b"
+    r"|n't\b",
     re.I,
 )
 LINKS = set(
@@ -73,10 +78,15 @@ LINKS = set(
 SUPPOSED = re.compile(r"\b(?:if|unless|would|could|should|were it|drop(?:s|ped)? out|leaving|without|except)\b", re.I)
 """Words of a clause about other candidates or figures than those of the rows."""
 COMPARATIVE = re.compile(
-    r"\b(?:(?P<up>higher|more|greater|larger|bigger|longer|above|mehr|höher|más|mais)"
-    r"|(?P<down>lower|less|fewer|smaller|shorter|cheaper|below|weniger|niedriger|menos))\b",
+    r"\b(?:(?P<up>higher|more|greater|larger|bigger|longer|above|mehr|höher|más|mais|exceeds?|tops?|surpass(?:es)?)"
+    r"|(?P<down>lower|less|fewer|smaller|shorter|cheaper|below|weniger|niedriger|menos|undercuts?)"
+    r"|(?P<better>beats?|leads|ahead(?= of\b))|(?P<worse>behind|trails?))\b",
     re.I,
 )
+RIVAL = re.compile(r"\b(?:versus|vs\.?|against|compared (?:to|with)|than|over)\s+[*]*$", re.I)
+"""What stands before a name that something else is compared with."""
+DIRECT = re.compile(r"exceed|top|surpass|undercut|beat|leads|ahead|behind|trail", re.I)
+"""Comparatives before the very thing that is compared with, without than."""
 TREND = re.compile(
     r"\b(?:(?P<up>rose|risen|rises|grew|grows|grown|increase[ds]|climbed|gained|up(?= (?:to|by)\b))"
     r"|(?P<down>fell|falls|fallen|drops|dropped|decrease[ds]|declined|shrank|sank|down(?= (?:to|by)\b)))\b",
@@ -87,18 +97,26 @@ OF_MEAN = re.compile(
     r"|\s+what the (?:others?|rest|remaining)\b.{0,30}\bon average",
     re.I,
 )
-GENERIC = set(
+ITEMS = set(
     re.findall(
+        r"\w+",
+        "row record entr candidate alternative option value ligne zeile fila registro candidato kandidaten candidat"
+        " einträge",
+    )
+)
+GENERIC = {
+    stem(word)
+    for word in re.findall(
         r"\w+",
         "value figure number amount total overall sum result level one score entry column average mean other rest"
         " remaining wert valor valeur",
     )
-)
+}
 """Words for the figure of any column."""
 FILLER = re.compile(r"of|what|the|its|to|by|far|a|an")
 END = re.compile(
     r"all|any|at|with|and|is|was|are|were|among|which|that|for|has|have|had|than|from|but|so|followed|ahead|here|there"
-    r"|in|als|que|der|von|while|respectively|it|two|both|second|third|next|does|did|entre|unter|für|para|pour|des|sur"
+    r"|in|als|que|der|von|while|respectively|it|two|both|second|third|next|does|did|entre|unter|für|para|pour|des|sur|still"
 )
 """Words that end the noun phrase after a superlative."""
 
@@ -115,6 +133,13 @@ class Rank:
     """True for "ranks second", False for "the second"."""
     goal: str
     """max, min, or empty: from either end."""
+
+
+@lru_cache(maxsize=64)
+def find_candidate_nouns(question: str) -> frozenset[str]:
+    """Return the stems of words for a candidate: which supplier is asked for, or any row."""
+    match = re.match(r"\s*(?:which|what|who)\s+(\w+)", question, re.I)
+    return frozenset({*ITEMS, *([stem(match[1].lower())] if match else [])})
 
 
 def noun_phrase(text: str) -> list[str]:
@@ -162,8 +187,6 @@ class OrderCheck(AnswerReading):
         yield from self.check_ranks(clause, memory, self.deciding)
         for match in COMPARATIVE.finditer(text):
             yield from self.check_comparative(match, clause, memory)
-        for figure in clause.figures:
-            yield from self.check_sign(figure, clause, memory, self.deciding)
 
     def column_of(self, phrase: Sequence[str]) -> NumberColumn | None:
         """Return the column that a claim is about. None if its words are of no column and not of the question."""
@@ -256,6 +279,9 @@ class OrderCheck(AnswerReading):
         near = [figure for figure in before if re.fullmatch(r"\W*", clause.masked[figure.end : match.start()])]
         if any(column.name not in {cell.column for cell in self.cells(figure, clause)} for figure in near):
             return None
+        # "First, Elm has 5, and second, Oak has 4" numbers reasons.
+        if re.match(r"and|\d", match.group()) and clause.masked[end : end + 1] == ",":
+            return None
         if text == "best" and re.match(r" (?:in|on|at|for)\b", clause.masked[end:]):
             return None
         digits = re.sub(r"\D", "", text)
@@ -267,7 +293,7 @@ class OrderCheck(AnswerReading):
         """Yield the place that a line of a table gives its name."""
         texts = SEPARATOR.split(clause.masked)
         for at, head in enumerate(clause.heads[: len(texts)]):
-            if texts[at].strip().isdigit() and re.fullmatch(rf"#|pos\.?|{PLACE}", head, re.I):
+            if texts[at].strip().isdigit() and re.fullmatch(RANK_HEAD, head, re.I):
                 start = sum(map(len, texts[:at])) + at
                 yield Rank(texts[at], int(texts[at]), start, start + len(texts[at]), False, self.goal)
 
@@ -304,10 +330,16 @@ class OrderCheck(AnswerReading):
     # Comparisons.
 
     def check_comparative(self, match: re.Match[str], clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
-        text, is_up = clause.masked, bool(match["up"])
+        text, is_up = clause.masked, self.is_up(match)
+        if (match["better"] or match["worse"]) and not self.goal:
+            return
         before, tail = text[: match.start()], text[match.end() :]
         # "No higher than" and the like say the opposite, or nothing of an order.
-        if NO_OTHER.search(before):
+        other = NO_OTHER.search(before)
+        if other and (
+            not other["noun"]
+            or stem(other["noun"].lower()) in find_candidate_nouns(self.question) | {"other", "one", "row"}
+        ):
             yield from self.check_no_other(match, clause, memory)
             return
         if re.search(
@@ -318,13 +350,15 @@ class OrderCheck(AnswerReading):
         # "80 lie below Elm" counts others.
         if (
             column is None
-            or re.match(r"\s+or\b", tail)
+            or re.match(r"\s+(?:or|by)\b", tail)
+            # "Behind Elm comes Oak"
+            or (DIRECT.match(match.group()) and re.search(r"(?:^|[,;:(]|\b(?:and|but))\W*$", before))
             or re.search(r"\b\d+ (?:are|come|lie|rank|sit|stand)\s$", before)
         ):
             return
         amounts = [figure for figure in clause.figures if figure.end <= match.start()]
         amounts = [figure for figure in amounts if re.fullmatch(r"[)*`\s]*", before[figure.end :])]
-        amount = amounts[-1] if amounts else None
+        amount = amounts[-1] if amounts and not DIRECT.match(match.group()) else None
         subjects = self.subjects(match, clause, memory, column, amount)
         is_figure = any(name == figure.text for name, _ in subjects for figure in clause.figures)
         objects = self.objects(match, clause, memory, column, is_figure)
@@ -338,17 +372,22 @@ class OrderCheck(AnswerReading):
             pairs = near if near or not any(rival[0] == MEAN_OF_ALL for _, rival in pairs) else pairs
         if pairs and not any((own[1] > rival[1]) == is_up for own, rival in pairs):
             (name, value), (rival_name, against) = pairs[0]
-            claim = f"You wrote that {name} is {match.group()} than {rival_name}"
+            claim = f"You wrote {match.group()} of {name} against {rival_name}"
             yield Objection("direction", f"{claim}; {column.name} says {value:,.10g} against {against:,.10g}.")
+
+    def is_up(self, match: re.Match[str]) -> bool:
+        """Return whether a comparative says that the number is the larger one; what is better depends on the goal."""
+        return bool(match["up"] or match["better" if self.goal == "max" else "worse"])
 
     def check_no_other(self, match: re.Match[str], clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         """Yield the objection to "no other has more than Elm", if another one has."""
         tail = clause.masked[match.end() :]
-        column, than = self.column_of(noun_phrase(tail)), re.match(r"(?:[\w\s-]{0,40}?\bthan)?[\s*]*", tail)
+        column, than = self.column_of(noun_phrase(tail)), re.match(r"(?:[\w\s-]{0,40}?\bthan)?[\s*]*", tail, re.I)
         start = match.end() + (than.end() if than else 0)
         names = [name for name in clause.names if 0 <= name.start - start < 3]
-        names = self.recent(memory) if re.match(r"\s*(?:it\b)?\W*$", tail) else names
-        at = 0 if match["up"] else 1
+        if re.match(r"\s*(?:it\b)?\W*$", tail):
+            names = said_before(match.start(), clause) or self.recent(memory)
+        at = 0 if self.is_up(match) else 1
         rows = [column.row_of(name) for name in names] if column else []
         places = [(ends[at][0], row) for row in rows if column and row and (ends := column.ranks(row))]
         # The most favourable name: of which one it is said may be open.
@@ -356,19 +395,6 @@ class OrderCheck(AnswerReading):
         if column and number > 1:
             claim = f"You wrote that none is {match.group()} than {self.name(row)}"
             yield Objection("direction", f"{claim}; by {column.name} it is number {number} from that end.")
-
-    def check_sign(
-        self, figure: Quantity, clause: Clause, memory: Sequence[Mention], column: NumberColumn
-    ) -> Iterator[Objection]:
-        """Yield the objection to a signed difference: of the name before it to any other."""
-        before = [name for name in clause.names if name.end <= figure.start]
-        if not figure.is_signed or not before or self.ground.cells_with(figure):
-            return
-        own = column.values(before[-1:])
-        known = column.values([*clause.names, *self.recent(memory)])
-        gaps = [value - rival for _, value in own for _, rival in known if is_gap(figure, value, rival)]
-        if gaps and not any((gap > 0) == (figure.text[0] == "+") for gap in gaps):
-            yield Objection("direction", f"You wrote {figure.text} for {before[-1].name}, which has {own[0][1]:,.10g}.")
 
     def subjects(
         self,
@@ -386,12 +412,16 @@ class OrderCheck(AnswerReading):
         start = amount.start if amount else match.start()
         figure = next((figure for figure in reversed(clause.figures) if figure.end <= start), None)
         copula = r"[)*`\s,]*(?:which |that |this )?(?:is|was|are|were)(?: (?:already|in turn|also|still|far|much))?\s*"
-        if figure and re.fullmatch(copula, text[figure.end : start]):
+        is_direct = DIRECT.match(match.group()) and not text[figure.end : start].strip(" *`)") if figure else None
+        if figure and (is_direct or re.fullmatch(copula, text[figure.end : start])):
             # "Around 30 hours" may stand for 1.25 days.
             cells = self.ground.cells_with(figure)
             own = [cell.value for cell in cells if (table_of(cell.id), cell.column) == (column.table, column.name)]
             # A short number may count rows: "9 are above the mean".
             return [(figure.text, own[0])] if own and (figure.digits > 2 or figure.unit) else []
+        ahead = list({name.name: name for name in clause.names if name.end <= start}.values())
+        if (word := re.search(r"\bthe (former|latter)(?:'s| is| has)?(?: the)?\s+$", text[:start])) and len(ahead) == 2:
+            return column.values([ahead[word[1] == "latter"]])
         said_for = re.match(r"\s+(?:for|für|para)\s+[*]*", text[match.end() :])
         after = [name for name in clause.names if said_for and name.start == match.end() + said_for.end()]
         if after or (before := said_before(start, clause)):
@@ -402,7 +432,7 @@ class OrderCheck(AnswerReading):
         if re.search(r"\b(?:all|the|every)\s+(?:others?|rest|remaining)\b", text[:start], re.I):
             known = {column.row_of(name) for name in [*clause.names, *self.recent(memory)]}
             rest = [value for row, value in column.by_id.items() if row not in known]
-            return [("the rest", min(rest) if match["up"] else max(rest))] if rest else []
+            return [("the rest", min(rest) if self.is_up(match) else max(rest))] if rest else []
         is_back = amount or re.match(r"\W*(?:it|its|this|that)\b", text, re.I)
         return column.values(self.recent(memory)) if is_back else []
 
@@ -419,21 +449,24 @@ class OrderCheck(AnswerReading):
         than = re.match(
             r"[\w\s-]{0,30}?\b(?:than|als|que)\s+(?:that of|those of|what|the|for|at|der von|die von)?\s*[*`$€£]*", tail
         )
-        is_side = match.group().lower() in ("above", "below")
-        if not than and is_side:
+        is_side, is_direct = match.group().lower() in ("above", "below"), DIRECT.match(match.group())
+        if is_side and not than:
             than = re.match(r"\s+(?=X)", tail)
+        if is_direct:
+            than = re.match(r"(?: of)?\s+(?:that of |those of |what |the )?[*`$€£]*", tail)
         if than:
             start = match.end() + than.end()
             if re.match(r"(?:any|all|every|each)\b", clause.masked[start:]):
                 named = {column.row_of(name) for name in clause.names}
                 others = [value for row, value in column.by_id.items() if row not in named]
-                return [("all others", max(others) if match["up"] else min(others))] if others else []
+                return [("all others", max(others) if self.is_up(match) else min(others))] if others else []
             if figure := next((figure for figure in clause.figures if 0 <= figure.start - start < 2), None):
-                return [(figure.text, abs(figure.meanings[0].value))] if is_figure else []
+                is_amount = is_figure or (is_direct and (figure.digits > 2 or figure.unit))
+                return [(figure.text, abs(figure.meanings[0].value))] if is_amount else []
             return column.values([name for name in clause.names if 0 <= name.start - start < 25][:1])
         known = column.values([*clause.names, *self.recent(memory)])
         if not is_side:
-            return known
+            return [] if is_direct else known
         if not re.match(r"\s+(?:it|that|this)\b", tail):
             return []
         return [*known, *([mean] if MEAN.search(self.claims.because) else [])]
@@ -464,6 +497,7 @@ def is_linked(token: Rank, name: Mention, clause: Clause) -> bool:
 def said_before(at: int, clause: Clause) -> list[Mention]:
     """Return the names before a word that it may be said of: the last, and the first if more than a verb is between."""
     before = [name for name in clause.names if name.end <= at]
+    before = [name for name in before if not RIVAL.search(clause.masked[: name.start])] or before
     if not before or re.match(r"\W*(?:although|while|whereas|though|compared)\b", clause.masked, re.I):
         return before[-1:]
     is_close = re.fullmatch(
@@ -484,6 +518,6 @@ def is_said_of(name: Mention, at: int, clause: Clause) -> bool:
 
 def is_gap(figure: Quantity, own: float, rival: float) -> bool:
     """Return whether the figure is how far two numbers are apart."""
-    if figure.unit == "%":
+    if figure.unit == "%" and not fits(figure, own - rival):
         return any(base and fits(figure, 100 * (own - rival) / base) for base in (own, rival))
     return fits(figure, own - rival)

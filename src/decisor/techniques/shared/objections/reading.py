@@ -37,20 +37,7 @@ DECIMAL_COMMA = re.compile(r"\d,\d{1,2}(?!\d)|\d[.'\s]\d{3},\d")
 IDS = {"id", "ids", "key", "code", "uuid", "guid", "phone", "fax", "zip", "postal"}
 """A column whose name ends so holds keys: never quoted as an amount, never calculated with."""
 PARTS = {"share", "ratio", "fraction", "proportion", "probability", "quotient", "index", "factor"}
-AMOUNTS = {
-    "price",
-    "cost",
-    "costs",
-    "revenue",
-    "sales",
-    "turnover",
-    "profit",
-    "rent",
-    "salary",
-    "wage",
-    "fee",
-    "budget",
-}
+AMOUNTS = set(re.findall(r"\w+", "price cost costs revenue sales turnover profit rent salary wage fee budget"))
 COUNTS = {"count", "quantity", "qty", "stock", "orders", "number", "stores", "customers", "invoices", "tracks"}
 MOST_LETTERS = 60
 """Mean length of a value above which a column holds sentences, not names."""
@@ -77,7 +64,11 @@ LABELLED = re.compile(
 )
 MAX = r"highest|most|largest|biggest|greatest|maximum|longest"
 MIN = r"lowest|least|fewest|smallest|cheapest|shortest|minimum"
-HEAD = re.compile(r"(?<!\ball )(?<!\bits )(?<!\btheir )\b([A-Za-z]{3,})[*\"`]*\s*[:=][\s*\"`]*$")
+HEAD = re.compile(
+    r"(?:(?<!\ball )(?<!\bits )(?<!\btheir )\b([A-Za-z]{3,})[*\"`]*\s*[:=]"
+    r"|\b(?:number|count) of ([A-Za-z]{3,}) (?:is|was|being)\b)[\s*\"`]*$",
+    re.I,
+)
 """A word before a colon that says what the figure after it is: "orders: 34", and not "over all orders: 34 EUR"."""
 COUNTED = re.compile(r"\d\s+[A-Za-z]+\s*=\s*$")
 """A word that is what was counted, and does not say what the figure after it is: "93.53 over 93 tracks = 1.0057"."""
@@ -309,7 +300,8 @@ class Ground:
                 start, end = match.span()
                 if any(start < mention.end and mention.start < end for mention in mentions):
                     continue
-                if len(name) > 2 or (text[start:end] == self.names[full_name] and name not in ("a", "i")):
+                is_as_shown = text[start:end] == self.names[full_name] and name not in ("a", "i")
+                if text[start].isupper() if name != full_name else len(name) > 2 or is_as_shown:
                     ids = frozenset(self.ids_of_text[full_name])
                     mentions.append(Mention(self.names[full_name], start, end, ids))
         mentions += (
@@ -411,6 +403,13 @@ class Clause:
         """Calculations that it writes out, such as 66 + 56 = 122."""
         return list(find_written_calculations(re.sub(r"[$€£](?=\s*\d)|(?<![\d*])\*{1,2}(?=\d)", "", self.text)))
 
+    def head_of(self, figure: Quantity) -> str:
+        """Return the head of the column of a table that a figure stands in, or of its line where names are heads."""
+        is_turned = any(name.start == name.end for name in self.names)
+        words = tuple(map(str.strip, SEPARATOR.split(self.masked))) if is_turned else self.heads
+        at = 1 if is_turned else len(SEPARATOR.findall(self.masked[: figure.start]))
+        return words[at] if at < len(words) else ""
+
     def around(self, figure: Quantity) -> tuple[str, str]:
         """Return the text before and after a figure."""
         return self.masked[: figure.start], self.masked[figure.end :]
@@ -489,7 +488,7 @@ class AnswerReading:
     @cached_property
     def is_by_key(self) -> bool:
         """Whether the candidates are named by keys: else a figure that happens to be one would name a row."""
-        return any(key in self.ground.ids_of_key for key in re.findall(r"\d+", self.claims.answer))
+        return any(key in self.ground.ids_of_key for key in re.findall(r"\b\d+\b", self.claims.answer))
 
     def clauses(self, text: str) -> Iterator[Clause]:
         names = self.ground.mentions(text, self.is_by_key)
@@ -499,7 +498,10 @@ class AnswerReading:
             # As many letters as before, so that places in the masked text are those of the text.
             masked = masked[: name.start] + "X" * (name.end - name.start) + masked[name.end :]
         for match in cites:
-            masked = masked[: match.start()] + " " * len(match.group()) + masked[match.end() :]
+            # "Elm leads. [o1.r2] gives Oak 5": a citation that begins a sentence is kept as its mark.
+            is_first = re.search(r"[.!?]\s+$", masked[: match.start()]) and re.match(r"\s+[a-z]", text[match.end() :])
+            blank = ("[" if is_first else " ").ljust(len(match.group()))
+            masked = masked[: match.start()] + blank + masked[match.end() :]
         start = 0
         heads: tuple[str, ...] = ()
         head_names: list[tuple[int, Mention]] = []
@@ -575,13 +577,11 @@ class AnswerReading:
         match, names = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", after), self.ground.column_names
         head = HEAD.search(before) if match is None and not COUNTED.search(before) else None
         # "In that order: 5,495" names no column orders.
-        match = match or (
-            head if head and any(head[1].lower() == split_name(name)[0] for name in names if split_name(name)) else None
-        )
+        if head and any((head[1] or head[2]).lower() == split_name(name)[0] for name in names if split_name(name)):
+            match = head
         if clause.heads:
-            at = len(SEPARATOR.findall(before))
-            match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", clause.heads[at]) if at < len(clause.heads) else None
-        noun = stem(match[1].lower()) if match and not figure.unit else ""
+            match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", clause.head_of(figure))
+        noun = stem(next(filter(None, match.groups())).lower()) if match and not figure.unit else ""
         if noun in ("", "time", "than", "more", "less"):
             return set()
         return {
@@ -642,8 +642,7 @@ def widen(figure: Quantity, text: str, is_placed: bool) -> Quantity:
     size = abs(figure.meanings[0].value) if figure.meanings[0].room <= 0.5 else 0.0
     # Zeros at the end are seldom exact, whatever the words around say.
     last = rounded_to(size) if size == int(size) and "." not in figure.text else 1.0
-    is_round = is_placed and (last >= 100 or (last > 1 and size < 100 * last))
-    is_about = is_round or ABOUT.search(text[: figure.start]) or LOOSE.match(text[figure.end :])
+    is_about = (is_placed and last >= 100) or ABOUT.search(text[: figure.start]) or LOOSE.match(text[figure.end :])
     if figure.is_word or not is_about:
         return figure
     meanings = []
