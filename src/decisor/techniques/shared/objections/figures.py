@@ -49,6 +49,9 @@ THAT_OF = re.compile(r",? that of X[X ]*(?:\s{3}|[,.;]|$)")
 """What stands between a figure and the name that it is of: "the highest is 41, that of Elm [o1.r1]"."""
 RANGE = re.compile(r"\b(?:between|zwischen|entre)\b[^;]{0,30}\b(?:and|und|et|y)\b\s*[$€£]?$|\d\s*[–-]\s*$", re.I)
 """What stands before the second end of a range."""
+OPERAND_AHEAD = re.compile(r"\d[)\s]*[+−×÷/*–-]\s*[($€£]*$")
+OPERAND = re.compile(r"[)\s]*[+−×÷/*–-]\s*[($€£]*\d")
+"""What stands before the second number of a calculation, and after the first."""
 OPPOSITE = re.compile(r"\d[^\d,;]{0,20}\b(?:against|versus|vs\.?)\s*$", re.I)
 OTHERS = re.compile(
     r"\b(?:next|others?|rest|follow\w*|second|runner|compared|against|than|versus|vs|while|whereas|remaining|any)\b",
@@ -179,8 +182,12 @@ class FigureCheck(AnswerReading):
             self.is_beside_name(figure, clause) and ends_phrase(figure, clause)
         ):  # Which name it belongs to is open.
             rows |= {cited} if cited else frozenset()
-            if OPPOSITE.search(clause.masked[: figure.start]):  # "38 orders against 41"
+            before, after = clause.around(figure)
+            # "38 orders against 41", "the lead over Oak = 41 - 38"
+            if OPPOSITE.search(before) or OPERAND_AHEAD.search(before) or OPERAND.match(after):
                 rows |= clause.name_ids | (self.subject.ids if self.subject else frozenset())
+            if not clause.rows_before(figure.start):  # "Since 41 is more than 38, it is Elm"
+                rows |= clause.name_ids
             if len(clause.names) > 1 and not cited and "respectively" not in clause.masked:
                 rows |= clause.name_ids
         wanted = self.noun_columns(figure, clause)
@@ -376,7 +383,9 @@ class FigureCheck(AnswerReading):
         # "20 of 25 orders were late, the other 5 were not" are others of something else.
         if is_bare and not clause.names and not re.search(r"\d (?:\w+ )?of\b", self.claims.because):
             return rest
-        if noun is None or not before.strip(" *-|"):
+        # "There are four entries for it" counts others than candidates.
+        is_of_one = noun and re.match(r"\s+(?:for|of) (?:it|him|her|them|each|this|that|X)", after[noun.end() :])
+        if noun is None or not before.strip(" *-|") or is_of_one:
             return None
         is_other = stem(noun[1].lower()) in ("alternative", "option")
         if stem(noun[1].lower()) in ITEMS and not is_other:

@@ -207,7 +207,9 @@ class OrderCheck(AnswerReading):
             before, after = text[: match.start()], text[match.end() :]
             is_limited = LIMITED.search(f"{before[-45:]}{match.group()}{after[:45]}")
             # "The largest of those allowed" and "its highest" are about other rows than all that were shown.
-            if is_limited or re.search(rf"(?:{ORDINAL}[ -]|\b(?:its|their|his|her|at|than)\s+)$", before, re.I):
+            if is_limited or re.search(
+                rf"(?:\b(?:{ORDINAL}|next)[ -]|\b(?:its|their|his|her|at|than)\s+)$", before, re.I
+            ):
                 continue
             near = [period for period in clause.periods if -1 < period.start - match.end() < 15]
             if any(not any(asked.holds(period) for asked in iterate_periods(self.question)) for period in near):
@@ -231,6 +233,9 @@ class OrderCheck(AnswerReading):
         cited = [ids[0] for _, end, ids in clause.cited if len(ids) == 1 and 0 < match.start() - end < 8]
         mentions = [Mention(self.name(id), 0, 0, frozenset([id])) for id in cited]
         after = [name for name in clause.names if name.start >= match.end()]
+        # "Its 41 are the highest of all, with Oak next"
+        if after and re.search(r",\s+(?:with|then|before|followed)\b", clause.masked[match.end() : after[0].start]):
+            after = []
         return [*(mentions or said_before(match.start(), clause)), *after[:1]]
 
     # Places.
@@ -461,7 +466,8 @@ class OrderCheck(AnswerReading):
                 others = [value for row, value in column.by_id.items() if row not in named]
                 return [("all others", max(others) if self.is_up(match) else min(others))] if others else []
             if figure := next((figure for figure in clause.figures if 0 <= figure.start - start < 2), None):
-                is_amount = is_figure or (is_direct and (figure.digits > 2 or figure.unit))
+                # "41 beats 19 of them" counts.
+                is_amount = (figure.digits > 2 or figure.unit) if is_direct else is_figure
                 return [(figure.text, abs(figure.meanings[0].value))] if is_amount else []
             return column.values([name for name in clause.names if 0 <= name.start - start < 25][:1])
         known = column.values([*clause.names, *self.recent(memory)])
