@@ -182,9 +182,9 @@ class FigureCheck(AnswerReading):
             self.is_beside_name(figure, clause) and ends_phrase(figure, clause)
         ):  # Which name it belongs to is open.
             rows |= {cited} if cited else frozenset()
-            before, after = clause.around(figure)
+            ahead, after = clause.around(figure)
             # "38 orders against 41", "the lead over Oak = 41 - 38"
-            if OPPOSITE.search(before) or OPERAND_AHEAD.search(before) or OPERAND.match(after):
+            if OPPOSITE.search(ahead) or OPERAND_AHEAD.search(ahead) or OPERAND.match(after):
                 rows |= clause.name_ids | (self.subject.ids if self.subject else frozenset())
             if not clause.rows_before(figure.start):  # "Since 41 is more than 38, it is Elm"
                 rows |= clause.name_ids
