@@ -87,6 +87,7 @@ RIVAL = re.compile(r"\b(?:versus|vs\.?|against|compared (?:to|with)|than|over)\s
 """What stands before a name that something else is compared with."""
 DIRECT = re.compile(r"exceed|top|surpass|undercut|beat|leads|ahead|behind|trail", re.I)
 """Comparatives before the very thing that is compared with, without than."""
+SAID = {"ahead": "is ahead of", "behind": "is behind", "above": "is above", "below": "is below"}
 TREND = re.compile(
     r"\b(?:(?P<up>rose|risen|rises|grew|grows|grown|increase[ds]|climbed|gained|up(?= (?:to|by)\b))"
     r"|(?P<down>fell|falls|fallen|drops|dropped|decrease[ds]|declined|shrank|sank|down(?= (?:to|by)\b)))\b",
@@ -377,7 +378,9 @@ class OrderCheck(AnswerReading):
             pairs = near if near or not any(rival[0] == MEAN_OF_ALL for _, rival in pairs) else pairs
         if pairs and not any((own[1] > rival[1]) == is_up for own, rival in pairs):
             (name, value), (rival_name, against) = pairs[0]
-            claim = f"You wrote {match.group()} of {name} against {rival_name}"
+            word = match.group().lower()
+            said = SAID.get(word) or (word if DIRECT.match(word) else f"is {word} than")
+            claim = f"You wrote that {name} {said} {rival_name}"
             yield Objection("direction", f"{claim}; {column.name} says {value:,.10g} against {against:,.10g}.")
 
     def is_up(self, match: re.Match[str]) -> bool:
@@ -467,7 +470,10 @@ class OrderCheck(AnswerReading):
                 return [("all others", max(others) if self.is_up(match) else min(others))] if others else []
             if figure := next((figure for figure in clause.figures if 0 <= figure.start - start < 2), None):
                 # "41 beats 19 of them" counts.
-                is_amount = (figure.digits > 2 or figure.unit) if is_direct else is_figure
+                is_count = figure.digits < 3 or re.match(
+                    r"\s+(?:other|of (?:them|the|all))\b", clause.masked[figure.end :]
+                )
+                is_amount = (figure.unit or not is_count) if is_direct else is_figure
                 return [(figure.text, abs(figure.meanings[0].value))] if is_amount else []
             return column.values([name for name in clause.names if 0 <= name.start - start < 25][:1])
         known = column.values([*clause.names, *self.recent(memory)])
