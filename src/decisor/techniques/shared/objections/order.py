@@ -470,9 +470,8 @@ class OrderCheck(AnswerReading):
                 return [("all others", max(others) if self.is_up(match) else min(others))] if others else []
             if figure := next((figure for figure in clause.figures if 0 <= figure.start - start < 2), None):
                 # "41 beats 19 of them" counts.
-                is_count = figure.digits < 3 or re.match(
-                    r"\s+(?:other|of (?:them|the|all))\b", clause.masked[figure.end :]
-                )
+                after = clause.masked[figure.end :]
+                is_count = figure.digits < 3 or re.match(r"\s+(?:other|of (?:them|the|all))\b", after)
                 is_amount = (figure.unit or not is_count) if is_direct else is_figure
                 return [(figure.text, abs(figure.meanings[0].value))] if is_amount else []
             return column.values([name for name in clause.names if 0 <= name.start - start < 25][:1])
