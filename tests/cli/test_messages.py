@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import sqlite3
 import subprocess
@@ -173,7 +174,9 @@ def test_an_index_that_fills_the_disk_ends_in_a_line(folder: Path) -> None:
     (folder / "docs" / "words.txt").write_text(" ".join(f"word{number}" for number in range(40_000)))
     ended = on_a_small_disk(["index", "docs", "--out", "index"])
     assert ended.returncode == 1
-    assert "cannot write: File too large. Free some space" in ended.stderr and "Traceback" not in ended.stderr
+    # The second where a thread of the index's library ended before it said why.
+    assert re.search(r"cannot write: (File too large|Input/output error)\. Free some space", ended.stderr)
+    assert "Traceback" not in ended.stderr
 
 
 def test_a_terminal_without_our_characters_gets_others() -> None:
