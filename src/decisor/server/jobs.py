@@ -79,7 +79,6 @@ class Own:
     """Whether another attempt of it has begun."""
     is_stored: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when its end is stored, or it is lost."""
-    task: asyncio.Task[None] | None = None
 
     def lose(self) -> None:
         """Stop doing it, for another attempt of it has begun."""
@@ -256,9 +255,9 @@ class ProcessLine:
         live.begin_anew(taken.attempt)
         own = self.own[taken.past.number] = Own(live, self.purchases)
         with continue_trace(taken.traceparent):
-            own.task = asyncio.create_task(self.carry_out(own, order, prepared))
-        self.doing.add(own.task)
-        own.task.add_done_callback(self.doing.discard)
+            task = asyncio.create_task(self.carry_out(own, order, prepared))
+        self.doing.add(task)
+        task.add_done_callback(self.doing.discard)
         return live
 
     async def carry_out(self, own: Own, order: Order, prepared: Prepared | None) -> None:

@@ -59,6 +59,7 @@ AND abs(TRY_CAST(a AS DOUBLE) - TRY_CAST(b AS DOUBLE))
 """Whether two numbers are one but for rounding, where one is a DOUBLE: 0.1 + 0.2 and 0.3. Whole numbers, decimals,
 dates and texts are compared as they are."""
 NAN = "CREATE MACRO __nan(a) AS typeof(a) IN ('DOUBLE', 'FLOAT') AND isnan(TRY_CAST(a AS DOUBLE))"
+"""Whether a value is a number that is none; the text 'nan' is a text."""
 FACTOR = "__factor"
 """A parameter that the machine has a value for in each trial."""
 
@@ -173,8 +174,11 @@ def compare_within_rounding(statement: Statement, with_condition: bool = False) 
         strict = isinstance(one, exp.GT | exp.LT | exp.NEQ)
         test = exp.paren(exp.and_(one.copy(), exp.not_(near)) if strict else exp.or_(one.copy(), near))
         # To DuckDB NaN is above every number: it would meet each lower limit.
-        sides = [side for side in (one.this, one.expression) if side.find(exp.Column) and not side.find(exp.Query)]
-        nan = [exp.Anonymous(this="__nan", expressions=[side.copy()]) for side in sides if outermost]
+        nan = [
+            exp.Anonymous(this="__nan", expressions=[side.copy()])
+            for side in ((one.this, one.expression) if outermost else ())
+            if side.find(exp.Column) and not side.find(exp.Query)
+        ]
         one.replace(exp.case().when(exp.or_(*nan), exp.null()).else_(test) if nan else test)
     return replace(statement, tree=tree)
 

@@ -186,9 +186,8 @@ class FigureCheck(AnswerReading):
             # "38 orders against 41", "the lead over Oak = 41 - 38"
             if OPPOSITE.search(ahead) or OPERAND_AHEAD.search(ahead) or OPERAND.match(after):
                 rows |= clause.name_ids | (self.subject.ids if self.subject else frozenset())
-            if not clause.rows_before(figure.start):  # "Since 41 is more than 38, it is Elm"
-                rows |= clause.name_ids
-            if len(clause.names) > 1 and not cited and "respectively" not in clause.masked:
+            is_among = len(clause.names) > 1 and not cited and "respectively" not in clause.masked
+            if is_among or not clause.rows_before(figure.start):  # "Since 41 is more than 38, it is Elm"
                 rows |= clause.name_ids
         wanted = self.noun_columns(figure, clause)
         # "736 power [o3.r1]" where o3 has total_power, and o2 a power.
